@@ -1,0 +1,201 @@
+//! Which command, in which phase, leads to what.
+
+use std::sync::Arc;
+
+use super::draft::Draft;
+use super::{
+    AgentMachine, AgentState, CallState, Command, Key, Left, Outcome, Phase, Refusal, Turn,
+};
+use super::{ending, recovery};
+use crate::brain::StepContext;
+use crate::budget::Facts;
+use crate::call::{CallResult, CallStatus};
+use crate::event::{Event, ModelFailed, ToolStarted};
+use crate::failure::{ErrorCode, Failure};
+use crate::id::{CallId, RequestNo};
+use crate::time::Millis;
+use crate::usage::Usage;
+use crate::{lead, subagent};
+
+pub(super) fn decide(
+    machine: &AgentMachine,
+    state: &AgentState,
+    command: &Command,
+    facts: &Facts,
+) -> Result<Vec<Event>, Refusal> {
+    let draft = Draft::new(machine, state, facts);
+    match command {
+        Command::Start(start) => lead::start(draft, start),
+        Command::Recovered(recovered) => Ok(recovery::recover(draft, recovered)),
+        Command::Cancel { reason } => ending::cancel(draft, &super::cancelled(reason)),
+        Command::Settle { key, outcome } => match *key {
+            Key::Model(request) => settle_model(draft, request, outcome),
+            Key::Tool(call) => settle_tool(draft, call, outcome),
+            Key::Lease(call) => settle_lease(draft, call, outcome),
+            Key::Child(call) => settle_child(draft, call, outcome),
+        },
+    }
+}
+
+fn settle_model(
+    mut draft: Draft<'_>,
+    request: RequestNo,
+    outcome: &Outcome,
+) -> Result<Vec<Event>, Refusal> {
+    let key = Key::Model(request);
+    let ending = match &draft.state.phase {
+        Phase::Thinking { request: current } if *current == request => false,
+        Phase::Ending(closing) if closing.left == Left::Request(request) => true,
+        Phase::Resting
+        | Phase::Deciding
+        | Phase::Thinking { .. }
+        | Phase::Acting(_)
+        | Phase::Ending(_)
+        | Phase::Done(_) => return Err(Refusal::Stale(key)),
+    };
+    let (error, usage) = match outcome {
+        Outcome::Replied(reply) if !ending => {
+            draft.take_reply(request, reply);
+            return Ok(draft.into_events());
+        }
+        Outcome::Replied(reply) => (stopped_request(), reply.usage),
+        Outcome::Gone if ending => (stopped_request(), Usage::default()),
+        Outcome::Gone => (lost_request(), Usage::default()),
+        Outcome::ModelFailed { error, usage } => (error.clone(), *usage),
+        Outcome::Panicked { message } => (panicked("the model request", message), Usage::default()),
+        Outcome::Tool { .. } | Outcome::Leased | Outcome::Child(_) => {
+            return Err(Refusal::Misfit(key));
+        }
+    };
+    draft.push(Event::ModelFailed(ModelFailed { request, error: error.clone(), usage }));
+    if ending {
+        draft.finish_ending();
+    } else {
+        draft.ask_brain(&StepContext::Error(error), None);
+    }
+    Ok(draft.into_events())
+}
+
+fn settle_tool(draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
+    let key = Key::Tool(call);
+    let (turn, ending) = open_turn(&draft, call).ok_or(Refusal::Stale(key))?;
+    let (result, duration) = match outcome {
+        Outcome::Tool { status, text, duration } => {
+            (CallResult::new(*status, Arc::clone(text)), *duration)
+        }
+        Outcome::Panicked { message } => (call_panicked(message), Millis::default()),
+        Outcome::Gone => (call_stopped(ending), Millis::default()),
+        Outcome::Replied(_) | Outcome::ModelFailed { .. } | Outcome::Leased | Outcome::Child(_) => {
+            return Err(Refusal::Misfit(key));
+        }
+    };
+    Ok(settle_call(draft, turn, ending, call, result, duration))
+}
+
+fn settle_child(draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
+    let key = Key::Child(call);
+    let (turn, ending) = open_turn(&draft, call).ok_or(Refusal::Stale(key))?;
+    let result = match outcome {
+        Outcome::Child(finished) => {
+            let started = draft.state.children.get(&call).map(|child| &child.started);
+            subagent::notice(started, finished)
+        }
+        Outcome::Panicked { message } => call_panicked(message),
+        Outcome::Gone => call_stopped(ending),
+        Outcome::Replied(_)
+        | Outcome::ModelFailed { .. }
+        | Outcome::Tool { .. }
+        | Outcome::Leased => return Err(Refusal::Misfit(key)),
+    };
+    Ok(settle_call(draft, turn, ending, call, result, Millis::default()))
+}
+
+fn settle_lease(
+    mut draft: Draft<'_>,
+    call: CallId,
+    outcome: &Outcome,
+) -> Result<Vec<Event>, Refusal> {
+    let key = Key::Lease(call);
+    let Phase::Acting(turn) = &draft.state.phase else { return Err(Refusal::Stale(key)) };
+    let next = turn.call(call).filter(|_| turn.next_change() == Some(call));
+    let proposed = next.map(|entry| entry.proposed.clone()).ok_or(Refusal::Stale(key))?;
+    match outcome {
+        Outcome::Leased => {
+            draft.push(Event::ToolStarted(ToolStarted {
+                call,
+                name: proposed.name,
+                arguments: proposed.arguments,
+            }));
+            Ok(draft.into_events())
+        }
+        Outcome::Panicked { message } => {
+            let (turn, result) = (turn.clone(), call_panicked(message));
+            Ok(settle_call(draft, turn, false, call, result, Millis::default()))
+        }
+        Outcome::Gone => {
+            let (turn, result) = (turn.clone(), call_stopped(false));
+            Ok(settle_call(draft, turn, false, call, result, Millis::default()))
+        }
+        Outcome::Replied(_)
+        | Outcome::ModelFailed { .. }
+        | Outcome::Tool { .. }
+        | Outcome::Child(_) => Err(Refusal::Misfit(key)),
+    }
+}
+
+/// The turn in which the call is dispatched and unsettled, and whether the agent is ending.
+fn open_turn(draft: &Draft<'_>, call: CallId) -> Option<(Turn, bool)> {
+    let (turn, ending) = match &draft.state.phase {
+        Phase::Acting(turn) => (turn, false),
+        Phase::Ending(closing) => match &closing.left {
+            Left::Turn(turn) => (turn, true),
+            Left::Nothing | Left::Request(_) => return None,
+        },
+        Phase::Resting | Phase::Deciding | Phase::Thinking { .. } | Phase::Done(_) => return None,
+    };
+    let running = turn.call(call).is_some_and(|entry| entry.state == CallState::Dispatched);
+    running.then(|| (turn.clone(), ending))
+}
+
+/// Records a result; then goes on with what became possible, or ends if that was awaited.
+fn settle_call(
+    mut draft: Draft<'_>,
+    mut turn: Turn,
+    ending: bool,
+    call: CallId,
+    result: CallResult,
+    duration: Millis,
+) -> Vec<Event> {
+    draft.finish_call(&mut turn, call, result, duration);
+    match (ending, turn.is_settled()) {
+        (true, true) => draft.finish_ending(),
+        (true, false) => {}
+        (false, true) => draft.ask_brain(&StepContext::ToolsBatchResult, Some(turn)),
+        (false, false) => draft.go_on(turn),
+    }
+    draft.into_events()
+}
+
+fn call_panicked(message: &str) -> CallResult {
+    CallResult::new(CallStatus::Error, format!("the tool failed inside: {message}"))
+}
+
+fn call_stopped(ending: bool) -> CallResult {
+    if ending {
+        CallResult::new(CallStatus::Cancelled, "cancelled before it was done")
+    } else {
+        CallResult::new(CallStatus::Error, "the call was stopped before it was done")
+    }
+}
+
+fn stopped_request() -> Failure {
+    Failure::new(ErrorCode::ModelCancelled, "the request was stopped because its agent ends")
+}
+
+fn lost_request() -> Failure {
+    Failure::new(ErrorCode::ServiceDown, "the model request was lost; start the run again")
+}
+
+fn panicked(what: &str, message: &str) -> Failure {
+    Failure::new(ErrorCode::EffectPanicked, format!("{what} failed inside: {message}"))
+}

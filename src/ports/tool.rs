@@ -1,0 +1,88 @@
+//! The port to a tool: validated arguments in, one output out.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kinfolk_actors::call::CallStatus;
+use kinfolk_actors::id::CallId;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+/// The working part of a tool. What it is called and what it may do is in its
+/// [`ToolSpec`](kinfolk_actors::family::ToolSpec).
+pub trait RunTool: Send + Sync + 'static {
+    /// Runs one call. The future may be dropped at any await once `call.cancelled()` has fired and
+    /// a grace has passed; what must not be cut in half belongs into a blocking task that watches
+    /// the token itself. A panic becomes an error result.
+    fn run(&self, call: Call) -> BoxFuture<'static, ToolOutput>;
+}
+
+/// One call of a tool.
+#[derive(Clone, Debug)]
+pub struct Call {
+    id: CallId,
+    arguments: Map<String, Value>,
+    workspace: Option<Arc<Path>>,
+    cancelled: CancellationToken,
+}
+
+impl Call {
+    /// A call with arguments that fit the tool's schema.
+    #[must_use]
+    pub fn new(
+        id: CallId,
+        arguments: Map<String, Value>,
+        workspace: Option<Arc<Path>>,
+        cancelled: CancellationToken,
+    ) -> Self {
+        Self { id, arguments, workspace, cancelled }
+    }
+
+    /// The call's id. It is the same when an idempotent call runs again after a crash.
+    #[must_use]
+    pub fn id(&self) -> CallId {
+        self.id
+    }
+
+    /// The arguments. They fit the tool's schema.
+    #[must_use]
+    pub fn arguments(&self) -> &Map<String, Value> {
+        &self.arguments
+    }
+
+    /// The run's workspace directory, if it has one.
+    #[must_use]
+    pub fn workspace(&self) -> Option<PathBuf> {
+        self.workspace.as_deref().map(Path::to_path_buf)
+    }
+
+    /// Fires when the call has to end: its run was cancelled or its agent ends.
+    #[must_use]
+    pub fn cancelled(&self) -> CancellationToken {
+        self.cancelled.clone()
+    }
+}
+
+/// What a tool says. Text over the cap of a result is cut later, with a mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// How the call ended.
+    pub status: CallStatus,
+    /// What the model reads.
+    pub text: Arc<str>,
+}
+
+impl ToolOutput {
+    /// A success.
+    #[must_use]
+    pub fn ok(text: impl Into<Arc<str>>) -> Self {
+        Self { status: CallStatus::Ok, text: text.into() }
+    }
+
+    /// A failure that the model can read and act on.
+    #[must_use]
+    pub fn error(text: impl Into<Arc<str>>) -> Self {
+        Self { status: CallStatus::Error, text: text.into() }
+    }
+}
