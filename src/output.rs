@@ -1,0 +1,1 @@
+//! How the launcher shows events and stores to people and scripts.

@@ -1,0 +1,1 @@
+//! Settings of the launcher, parsed before anything starts.

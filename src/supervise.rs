@@ -1,0 +1,1 @@
+//! Supervision on ractor: restart policy, generations that never overlap, stops in two phases.

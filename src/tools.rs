@@ -1,0 +1,1 @@
+//! The built-in tools, tools from functions and tools from commands.
