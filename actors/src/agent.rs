@@ -305,6 +305,13 @@ impl Machine for AgentMachine {
         evolve::evolve(state, event);
     }
 
+    fn settles(command: &Command) -> Option<Key> {
+        match command {
+            Command::Settle { key, outcome: _ } => Some(*key),
+            Command::Start(_) | Command::Recovered(_) | Command::Cancel { .. } => None,
+        }
+    }
+
     fn outstanding(state: &AgentState) -> BTreeMap<Key, Demand<Work>> {
         outstanding::outstanding(state)
     }

@@ -39,6 +39,9 @@ pub trait Machine {
     /// Folds one event into the state. The only place where state changes; it cannot fail.
     fn evolve(state: &mut Self::State, event: &Self::Event);
 
+    /// The work whose one outcome this command is, if it is one.
+    fn settles(command: &Self::Command) -> Option<Self::Key>;
+
     /// Everything that must be going on while the state is what it is, one key per thing.
     fn outstanding(state: &Self::State) -> BTreeMap<Self::Key, Demand<Self::Work>>;
 }

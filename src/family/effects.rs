@@ -1,0 +1,134 @@
+//! The effects that a family has in flight: each is one task with one outcome, also on panic,
+//! stop and kill.
+
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use kinfolk_actors::agent::{Key, Outcome};
+use kinfolk_actors::id::AgentId;
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// The effects of one family. They outlive the agents' shells, so that a generation can be ended
+/// as a whole.
+#[derive(Default)]
+pub(crate) struct Effects {
+    /// The lock is never held across an await.
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// Set while a generation is being ended: nothing new starts.
+    closed: bool,
+    tasks: JoinSet<()>,
+    stops: HashMap<(AgentId, Key), CancellationToken>,
+    /// Effects that were told to stop before they began; they never begin.
+    stopped_early: HashSet<(AgentId, Key)>,
+}
+
+/// A running effect's own end of its stop signal.
+#[derive(Clone, Debug)]
+pub(crate) struct StopSignal(pub CancellationToken);
+
+impl Effects {
+    /// Puts an effect in flight. `work` gets its stop signal; once that has fired it has `grace` to
+    /// come to an outcome of its own before it is dropped and [`Outcome::Gone`] is reported.
+    /// `report` is called exactly once, unless the whole generation is ended.
+    pub fn start<W, F>(
+        self: &Arc<Self>,
+        owner: (AgentId, Key),
+        grace: Duration,
+        work: W,
+        report: impl FnOnce(Outcome) + Send + 'static,
+    ) where
+        W: FnOnce(StopSignal) -> F,
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        let stop = CancellationToken::new();
+        let mut inner = self.inner.lock();
+        if inner.closed {
+            return;
+        }
+        if inner.stopped_early.remove(&owner) {
+            drop(inner);
+            return report(Outcome::Gone);
+        }
+        let work = work(StopSignal(stop.clone()));
+        inner.stops.insert(owner, stop.clone());
+        let effects = Arc::clone(self);
+        while inner.tasks.try_join_next().is_some() {}
+        inner.tasks.spawn(async move {
+            let outcome = tokio::select! {
+                biased;
+                ended = AssertUnwindSafe(work).catch_unwind() => ended.unwrap_or_else(|panic| {
+                    Outcome::Panicked { message: panic_text(panic.as_ref()).into() }
+                }),
+                () = expired(&stop, grace) => Outcome::Gone,
+            };
+            effects.inner.lock().stops.remove(&owner);
+            report(outcome);
+        });
+    }
+
+    /// Asks an effect to stop. Its outcome still comes. One that is still on its way here (a tool
+    /// call in the executor's queue) never begins and reports [`Outcome::Gone`].
+    pub fn stop(&self, owner: (AgentId, Key)) {
+        let mut inner = self.inner.lock();
+        match inner.stops.get(&owner) {
+            Some(stop) => stop.cancel(),
+            None if matches!(owner.1, Key::Tool(_)) => drop(inner.stopped_early.insert(owner)),
+            None => {}
+        }
+    }
+
+    /// Owns a helper of the generation that has no outcome of its own.
+    pub fn adopt(&self, helper: impl Future<Output = ()> + Send + 'static) {
+        let mut inner = self.inner.lock();
+        if !inner.closed {
+            inner.tasks.spawn(helper);
+        }
+    }
+
+    /// Ends every effect without an outcome and waits until none runs any more. Afterwards the next
+    /// generation may start new ones.
+    pub async fn end_generation(&self) {
+        let mut tasks = {
+            let mut inner = self.inner.lock();
+            inner.closed = true;
+            inner.stops.clear();
+            inner.stopped_early.clear();
+            std::mem::take(&mut inner.tasks)
+        };
+        tasks.shutdown().await;
+        self.inner.lock().closed = false;
+    }
+
+    /// How many effects are in flight.
+    #[cfg(test)]
+    pub fn in_flight(&self) -> usize {
+        self.inner.lock().stops.len()
+    }
+}
+
+/// Done once a stop was asked for and the grace is over.
+async fn expired(stop: &CancellationToken, grace: Duration) {
+    stop.cancelled().await;
+    if !grace.is_zero() {
+        tokio::time::sleep(grace).await;
+    }
+}
+
+/// The words of a panic.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without words".to_owned())
+}

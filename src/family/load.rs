@@ -1,0 +1,53 @@
+//! From a session's records to the states of its agents: the ordinary fold, nothing else.
+
+use std::collections::HashMap;
+
+use kinfolk_actors::agent::{AgentMachine, AgentState};
+use kinfolk_actors::budget::Ledger;
+use kinfolk_actors::id::{AgentId, Offset, RunId, SessionId};
+use kinfolk_actors::machine::Machine as _;
+
+use crate::journal::Journal;
+use crate::ports::store::{Claim, Record, StoreError};
+
+/// A session as its journal tells it.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// The claim under which it was read.
+    pub claim: Claim,
+    /// The sums of the latest run.
+    pub ledger: Ledger,
+    /// The lead over all runs, and the subagents of the one run that is asked for.
+    pub states: HashMap<AgentId, AgentState>,
+}
+
+/// Claims a session and folds its records. What an older owner appends after this is refused.
+///
+/// # Errors
+/// What the store says; a damaged record is never skipped.
+pub(crate) async fn load(
+    journal: &Journal,
+    session: &SessionId,
+    run: RunId,
+) -> Result<Loaded, StoreError> {
+    let claim = journal.claim(session).await?;
+    let records = match claim.head {
+        Offset(0) => Vec::new(),
+        Offset(_) => journal.read_all(session, Offset(0)).await?,
+    };
+    let mut loaded = Loaded { claim, ledger: Ledger::default(), states: HashMap::new() };
+    records.iter().for_each(|record| loaded.fold(record, run));
+    Ok(loaded)
+}
+
+impl Loaded {
+    fn fold(&mut self, record: &Record, run: RunId) {
+        for event in &record.events {
+            self.ledger.record(record.run, record.agent, record.at, event);
+        }
+        if record.agent.is_lead() || record.run == run {
+            let state = self.states.entry(record.agent).or_default();
+            record.events.iter().for_each(|event| AgentMachine::evolve(state, event));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A model request in flight: wait for the family's and the gateway's turn, then ask, retrying in
+//! the one layer there is.
+
+use std::sync::Arc;
+
+use kinfolk_actors::agent::{Outcome, RawReply};
+use kinfolk_actors::context::ModelRequest;
+use kinfolk_actors::failure::{ErrorCode, Failure};
+use kinfolk_actors::id::{AgentId, Attempt, RequestNo};
+
+use super::activation::Activation;
+use crate::events::{Progress, ProgressKind};
+use crate::model::retry::{Retrying, call_with_retries};
+use crate::ports::model::{Delta, DeltaSink, ModelCall, ModelError};
+
+/// One request of one agent.
+pub(crate) struct ModelEffect {
+    pub family: Arc<Activation>,
+    pub attempt: Attempt,
+    pub agent: AgentId,
+    pub name: Arc<str>,
+    pub number: RequestNo,
+    pub request: ModelRequest,
+}
+
+impl ModelEffect {
+    /// Runs the request to its one outcome. Dropping the future closes the connection.
+    pub async fn run(self) -> Outcome {
+        match self.ask().await {
+            Ok(reply) => Outcome::Replied(reply),
+            Err(error) => Outcome::ModelFailed { error: error.failure, usage: error.usage },
+        }
+    }
+
+    async fn ask(&self) -> Result<RawReply, ModelError> {
+        let provider = self.family.frozen.models.get(&self.request.model).ok_or_else(|| {
+            let message = format!("the run has no model `{}`", self.request.model);
+            Failure::new(ErrorCode::ModelNotFound, message)
+        })?;
+        // A subagent's turn in its family first: waiting for it holds no place at the gateway. A
+        // closed semaphore cannot be: nobody closes it.
+        let _family_turn = match self.agent.is_lead() {
+            true => None,
+            false => Arc::clone(&self.family.requests).acquire_owned().await.ok(),
+        };
+        let _turn = self.family.services.gateway.acquire(&self.family.session).await?;
+        let call = ModelCall {
+            request: &self.request,
+            agent: &self.name,
+            number: self.number,
+            deltas: self,
+        };
+        call_with_retries(&**provider, call, &self.family.services.retries, |retrying| {
+            self.retrying(&retrying);
+        })
+        .await
+    }
+
+    fn retrying(&self, retrying: &Retrying) {
+        if retrying.voided {
+            self.tell(ProgressKind::Delta { text: None, reasoning: None, call: None, void: true });
+        }
+        self.tell(ProgressKind::ModelRetry {
+            code: retrying.failure.code.clone(),
+            attempt_no: retrying.next_attempt,
+            wait_ms: u64::try_from(retrying.wait.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+
+    fn tell(&self, kind: ProgressKind) {
+        if self.family.hub.is_watched() {
+            self.family.hub.progress(Progress {
+                session: self.family.session.clone(),
+                run: self.family.run,
+                attempt: self.attempt,
+                agent: self.agent,
+                at: self.family.services.clock.now(),
+                kind,
+            });
+        }
+    }
+}
+
+impl DeltaSink for ModelEffect {
+    fn is_watched(&self) -> bool {
+        self.family.hub.is_watched()
+    }
+
+    fn delta(&self, delta: Delta<'_>) {
+        let (mut text, mut reasoning, mut call) = (None, None, None);
+        match delta {
+            Delta::Text(part) => text = Some(part.to_owned()),
+            Delta::Reasoning(part) => reasoning = Some(part.to_owned()),
+            Delta::Call(name) => call = Some(name.to_owned()),
+        }
+        self.tell(ProgressKind::Delta { text, reasoning, call, void: false });
+    }
+}
+

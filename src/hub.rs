@@ -1,0 +1,75 @@
+//! Where a session's events go once they are durable: to whoever watches, without waiting for
+//! anyone. A watcher that falls behind re-reads from the store.
+
+use std::sync::Arc;
+
+use kinfolk_actors::event::{Event, RunFinished};
+use kinfolk_actors::failure::Failure;
+use kinfolk_actors::id::RunId;
+use tokio::sync::{broadcast, watch};
+
+use crate::events::{Progress, RunEvent};
+use crate::ports::store::Record;
+
+/// How many events a live watcher may be behind before it has to re-read.
+const LIVE_BUFFER: usize = 1024;
+
+/// The live end of one session's stream.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    live: broadcast::Sender<RunEvent>,
+    ended: watch::Sender<Option<RunEnd>>,
+}
+
+/// How the session's latest activation ended.
+#[derive(Clone, Debug)]
+pub(crate) struct RunEnd {
+    /// The run.
+    pub run: RunId,
+    /// Its terminal event, or why there is none.
+    pub result: Result<Arc<RunFinished>, Failure>,
+}
+
+impl Hub {
+    pub fn new() -> Self {
+        Self { live: broadcast::Sender::new(LIVE_BUFFER), ended: watch::Sender::new(None) }
+    }
+
+    /// Whether building progress is worth the work.
+    pub fn is_watched(&self) -> bool {
+        self.live.receiver_count() > 0
+    }
+
+    /// Starts to listen. Events before this have to be read from the store.
+    pub fn subscribe(&self) -> broadcast::Receiver<RunEvent> {
+        self.live.subscribe()
+    }
+
+    /// Tells watchers of a durable record, in the order of the journal.
+    pub fn publish(&self, record: &Record) {
+        if self.is_watched() {
+            for recorded in record.recorded() {
+                // Nobody listening any more is no error.
+                let _ = self.live.send(RunEvent::Journaled(Arc::new(recorded)));
+            }
+        }
+        if let Some(Event::RunFinished(finished)) = record.events.last() {
+            self.end(RunEnd { run: record.run, result: Ok(Arc::new(finished.clone())) });
+        }
+    }
+
+    /// Tells watchers how work goes on.
+    pub fn progress(&self, progress: Progress) {
+        let _ = self.live.send(RunEvent::Progress(Arc::new(progress)));
+    }
+
+    /// Records that an activation is over.
+    pub fn end(&self, end: RunEnd) {
+        self.ended.send_replace(Some(end));
+    }
+
+    /// Follows how activations end.
+    pub fn ends(&self) -> watch::Receiver<Option<RunEnd>> {
+        self.ended.subscribe()
+    }
+}
