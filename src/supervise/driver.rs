@@ -43,7 +43,7 @@ pub(super) struct Driver {
 
 /// How a generation ended.
 enum End {
-    Failed(Exit),
+    Failed { failure: Exit, wish: Disposition },
     Stop(Instant),
     SupervisorDied,
 }
@@ -71,7 +71,7 @@ impl Driver {
             match end {
                 End::Stop(_) => return UnitStatus::Stopped,
                 End::SupervisorDied => self.announce(UnitStatus::Waiting),
-                End::Failed(failure) => match self.verdict(&failure).await {
+                End::Failed { failure, wish } => match self.verdict(&failure, wish) {
                     Next::GiveUp(reason) => return UnitStatus::Failed { reason },
                     Next::StartAfter(wait) => {
                         self.announce(UnitStatus::BackingOff { next, wait });
@@ -110,7 +110,7 @@ impl Driver {
 
         let end = self.run(life, scope, seat).await;
         match &end {
-            End::Failed(_) => life.poison(Ending::Failed),
+            End::Failed { .. } => {}
             End::SupervisorDied => life.poison(Ending::SupervisorDied),
             End::Stop(deadline) => {
                 self.announce(UnitStatus::Stopping { generation });
@@ -158,7 +158,12 @@ impl Driver {
             };
             match failed {
                 Some(_) if seat.is_some_and(|seat| !seat.is_up()) => return End::SupervisorDied,
-                Some(failure) => return End::Failed(failure),
+                Some(failure) => {
+                    life.poison(Ending::Failed);
+                    let asked = async { unit.on_failure(&failure) };
+                    let wish = self.hook("on_failure", asked).await;
+                    return End::Failed { failure, wish: wish.unwrap_or(Disposition::UsePolicy) };
+                }
                 None => {}
             }
         }
@@ -187,9 +192,8 @@ impl Driver {
         }
     }
 
-    async fn verdict(&mut self, failure: &Exit) -> Next {
-        let asked = self.hook("on_failure", async { self.unit.on_failure(failure) }).await;
-        let next = match asked.unwrap_or(Disposition::UsePolicy) {
+    fn verdict(&mut self, failure: &Exit, wish: Disposition) -> Next {
+        let next = match wish {
             Disposition::GiveUp(reason) => Next::GiveUp(reason),
             Disposition::Restart => Next::StartAfter(self.policy.base_backoff.into()),
             Disposition::UsePolicy => {

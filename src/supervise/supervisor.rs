@@ -134,6 +134,14 @@ impl Supervisor {
         }
     }
 
+    /// Makes the actor of the supervisor panic, if it is up.
+    #[cfg(test)]
+    pub(super) fn panic_now(&self) {
+        if let Some(seat) = self.table.seat.borrow().as_ref() {
+            drop(seat.host.listener.cast(super::listener::ListenerMsg::Panic));
+        }
+    }
+
     /// Takes no more units, and stops those that are there.
     async fn stop_all(&self, deadline: Instant) {
         let ids = {

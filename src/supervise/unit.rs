@@ -60,14 +60,15 @@ pub(crate) trait Unit: Send + Sync + 'static {
         Box::pin(async {})
     }
 
-    /// The generation failed, with the first failure in it; it is over already. Decides what
-    /// happens when it is halted.
+    /// The generation failed, with the first failure in it. It is over, but not halted yet. Decides
+    /// what happens when it is.
     fn on_failure(&self, failure: &Exit) -> Disposition {
         let _ = failure;
         Disposition::UsePolicy
     }
 
-    /// An actor or task ended, and the generation goes on; or it failed after the first failure.
+    /// An actor or task ended by itself, or failed without ending the generation or after it was
+    /// over. Those that are killed because the generation is over are not told.
     fn exited(&self, exit: &Exit) {
         let _ = exit;
     }
