@@ -1,0 +1,1 @@
+//! Tools that run a command.
