@@ -1,0 +1,2 @@
+//! x
+use super::*; pub(super) fn tool(_: Arc<Workspace>) -> Tool { unimplemented!() }
