@@ -52,7 +52,8 @@ pub const CALL_ID_VARIABLE: &str = "KINFOLK_CALL_ID";
 
 /// The variables of the host that a command sees, if they are set.
 pub const PASSED_VARIABLES: [&str; 11] = [
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TERM",
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+    "TERM",
 ];
 
 /// How long the toolbox waits longer than the command's own limit, so that it is the command's

@@ -135,10 +135,7 @@ impl Tool {
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { spec, timeout, runs: _ } = self;
-        f.debug_struct("Tool")
-            .field("spec", spec)
-            .field("timeout", timeout)
-            .finish_non_exhaustive()
+        f.debug_struct("Tool").field("spec", spec).field("timeout", timeout).finish_non_exhaustive()
     }
 }
 

@@ -25,12 +25,12 @@
 //! many. A file that is too large to be counted is `(BYTES bytes)`, one that may not be read is
 //! `(unreadable)`. An empty directory gives `[empty]`.
 //!
-//! `read_file` says which lines follow, then each line with its number (six columns) and a tab:
+//! `read_file` says which lines follow, then each line with its number (six columns) and a tab (`→` here):
 //!
 //! ```text
 //! docs/plan.md: lines 3-4 of 12
-//!      3	First, look around.
-//!      4	Then decide.
+//!      3→First, look around.
+//!      4→Then decide.
 //! [cut: read on with start_line = 5]
 //! ```
 //!
@@ -221,9 +221,10 @@ async fn off_thread(
     match spawn_blocking(move || work(&cancelled)).await {
         Ok(Ok(text)) => ToolOutput::ok(text),
         Ok(Err(Stop::Failed(text))) => ToolOutput::error(text),
-        Ok(Err(Stop::Cancelled)) => {
-            ToolOutput { status: CallStatus::Cancelled, text: "cancelled before it was done".into() }
-        }
+        Ok(Err(Stop::Cancelled)) => ToolOutput {
+            status: CallStatus::Cancelled,
+            text: "cancelled before it was done".into(),
+        },
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
             Err(_) => ToolOutput::error("the runtime is shutting down"),

@@ -69,15 +69,15 @@ impl Workspace {
 /// Opens a regular file of a directory, without following a link. Anything else is refused before
 /// it is opened, since opening alone can block or have effects, and again once it is open.
 pub(super) fn open_regular(dir: &Dir, name: &OsStr) -> io::Result<File> {
-    regular(&dir.symlink_metadata(name)?.file_type())?;
+    regular(dir.symlink_metadata(name)?.file_type())?;
     let mut options = OpenOptions::new();
     options.read(true).follow(FollowSymlinks::No).nonblock(true);
     let file = dir.open_with(name, &options)?;
-    regular(&file.metadata()?.file_type())?;
+    regular(file.metadata()?.file_type())?;
     Ok(file)
 }
 
-fn regular(kind: &cap_std::fs::FileType) -> io::Result<()> {
+fn regular(kind: cap_std::fs::FileType) -> io::Result<()> {
     if kind.is_file() {
         Ok(())
     } else if kind.is_dir() {
