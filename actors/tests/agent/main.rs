@@ -1,0 +1,17 @@
+//! The agent's machine under test: examples as data, its transition table, and its laws over
+//! random histories of a simulated family.
+
+mod bench;
+mod fixture;
+
+mod brains;
+mod children;
+mod ending;
+
+mod ordering;
+mod recovering;
+mod replying;
+mod requests;
+mod runs;
+mod settling;
+mod starting;
