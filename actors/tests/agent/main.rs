@@ -3,11 +3,12 @@
 
 mod bench;
 mod fixture;
+mod world;
 
 mod brains;
 mod children;
 mod ending;
-
+mod laws;
 mod ordering;
 mod recovering;
 mod replying;
