@@ -3,10 +3,12 @@
 
 mod bench;
 mod fixture;
+mod script;
 mod world;
 
 mod brains;
 mod children;
+mod corners;
 mod ending;
 mod laws;
 mod ordering;
@@ -16,3 +18,4 @@ mod requests;
 mod runs;
 mod settling;
 mod starting;
+mod transitions;
