@@ -8,6 +8,7 @@ mod draft;
 mod ending;
 mod evolve;
 mod outstanding;
+mod pairs;
 mod propose;
 mod recovery;
 mod turn;
@@ -393,30 +394,5 @@ pub fn failed(error: Failure) -> Ending {
         finish_reason: crate::event::FinishReason::ErrorRecovery,
         reason: Arc::clone(&error.message),
         error: Some(error),
-    }
-}
-
-/// Maps with ids as keys, written as pairs: JSON keys have to be text.
-mod pairs {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<K, V, S>(map: &BTreeMap<K, V>, serializer: S) -> Result<S::Ok, S::Error>
-    where
-        K: Serialize,
-        V: Serialize,
-        S: Serializer,
-    {
-        serializer.collect_seq(map)
-    }
-
-    pub fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
-    where
-        K: Deserialize<'de> + Ord,
-        V: Deserialize<'de>,
-        D: Deserializer<'de>,
-    {
-        Ok(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect())
     }
 }

@@ -27,8 +27,12 @@ pub enum StepContext {
 
 /// Decides what an agent does next. Pure: the same arguments give the same answer.
 pub trait Brain: Send + Sync {
-    /// The next instructions, in order. An empty answer leaves the agent where it is, which a
-    /// brain should never want.
+    /// The next instructions. `state` is the fold of before this decision: what the context tells
+    /// is not in it yet.
+    ///
+    /// A finish wins over everything else, calls over a request. Calls can be named only in answer
+    /// to the reply that made them; those left out get an error result. An answer from which
+    /// nothing follows ends the agent as `harness.brain_stuck`.
     fn next(&self, context: &StepContext, state: &AgentState) -> Vec<Instruction>;
 }
 

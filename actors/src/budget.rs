@@ -110,9 +110,8 @@ impl Ledger {
                     attempt: Attempt(1),
                     started: at,
                     caps: start.limits,
-                    agents: Arc::default(),
+                    agents: lead_alone(),
                 };
-                self.enter(AgentId::LEAD, "lead".into());
             }
             Event::RunResumed(resumed) => self.attempt = resumed.attempt,
             Event::SubagentStarted(start) => self.enter(start.subagent, Arc::clone(&start.name)),
@@ -143,6 +142,12 @@ impl Ledger {
 }
 
 type UsageByAgent = Arc<BTreeMap<AgentId, AgentUsage>>;
+
+/// The sums of a run that has just begun.
+fn lead_alone() -> UsageByAgent {
+    let lead = AgentUsage { agent: AgentId::LEAD, name: "lead".into(), usage: Usage::default() };
+    Arc::new(BTreeMap::from([(AgentId::LEAD, lead)]))
+}
 
 /// Adds what an event used to its agent's sums.
 fn charge(sums: &mut UsageByAgent, agent: AgentId, event: &Event) {
@@ -175,7 +180,14 @@ impl Facts {
     #[must_use]
     pub fn charged(&self, agent: AgentId, events: &[Event]) -> Self {
         let mut facts = self.clone();
-        events.iter().for_each(|event| charge(&mut facts.usage, agent, event));
+        for event in events {
+            if matches!(event, Event::RunStarted(_)) {
+                // The sums so far are those of the run before.
+                facts.run_started = facts.now;
+                facts.usage = lead_alone();
+            }
+            charge(&mut facts.usage, agent, event);
+        }
         facts
     }
 

@@ -51,7 +51,7 @@ pub enum CallKind {
 pub struct ProposedCall {
     /// The runtime's own id.
     pub call: CallId,
-    /// The id on the wire: unique in the agent's transcript, at most 24 bytes of `a-z 0-9 _`.
+    /// The id on the wire: unique in the agent's transcript, at most 26 bytes of `a-z 0-9 _`.
     pub alias: Arc<str>,
     /// The tool's name as the model wrote it.
     pub name: Arc<str>,

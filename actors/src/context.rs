@@ -89,6 +89,8 @@ pub fn model_request(machine: &AgentMachine, state: &AgentState) -> ModelRequest
 fn append_entry(messages: &mut Vec<RequestMessage>, entry: &Entry) {
     match entry {
         Entry::User(text) => messages.push(RequestMessage::User(Arc::clone(text))),
+        // Providers refuse a message without content.
+        Entry::Text(said) if said.text.trim().is_empty() && said.opaque.is_none() => {}
         Entry::Text(said) => messages.push(RequestMessage::Assistant {
             text: Arc::clone(&said.text),
             calls: Vec::new(),
@@ -108,7 +110,7 @@ fn append_entry(messages: &mut Vec<RequestMessage>, entry: &Entry) {
 fn request_call(call: &ProposedCall) -> RequestCall {
     RequestCall {
         id: Arc::clone(&call.alias),
-        name: Arc::clone(&call.name),
+        name: call.name_for_wire(),
         arguments: call.arguments_for_wire(),
     }
 }
@@ -116,14 +118,14 @@ fn request_call(call: &ProposedCall) -> RequestCall {
 fn tool_result(call: &ProposedCall, result: &CallResult) -> RequestMessage {
     RequestMessage::ToolResult {
         id: Arc::clone(&call.alias),
-        name: Arc::clone(&call.name),
+        name: call.name_for_wire(),
         text: Arc::clone(&result.text),
         is_error: result.status.is_error(),
     }
 }
 
 /// The frozen tools; an agent at the greatest depth is not offered what it could not do.
-fn tools(machine: &AgentMachine, invocation: &Invocation) -> Arc<[ToolSpec]> {
+pub(crate) fn tools(machine: &AgentMachine, invocation: &Invocation) -> Arc<[ToolSpec]> {
     if may_delegate(machine, invocation) {
         return Arc::clone(&invocation.tools);
     }

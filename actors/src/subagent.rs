@@ -12,12 +12,15 @@ use crate::call::{CallResult, CallStatus};
 use crate::event::{Outcome, SubagentFinished, SubagentStarted, UserMessage};
 use crate::id::AgentId;
 use crate::instruction::FinishInstruction;
-use crate::text::{Bounded, bounded};
+use crate::text::{Bounded, bounded, head};
 use crate::usage::Usage;
 
-/// The most bytes of a report's summary: room for the rest of the notice stays under the cap of a
-/// call's result, so that a notice is always whole JSON.
+/// The most bytes of a report's summary as JSON text: room for the rest of the notice stays under
+/// the cap of a call's result, so that a notice is always whole JSON.
 pub const SUMMARY_CAP: usize = 24 * 1024;
+
+/// The most bytes of every other text in a notice.
+const NAME_CAP: usize = 256;
 
 /// Begins a subagent's task.
 pub(crate) fn begin(draft: &mut Draft<'_>) {
@@ -77,11 +80,14 @@ struct Notice<'a> {
 
 /// The tool result that a subagent's report becomes.
 pub(crate) fn notice(started: Option<&SubagentStarted>, report: &SubagentFinished) -> CallResult {
-    let Bounded { text: summary, full_size } = bounded(&report.summary, SUMMARY_CAP);
+    let cap = fitting(&report.summary, SUMMARY_CAP);
+    let Bounded { text: summary, full_size } = bounded(&report.summary, cap);
     let notice = Notice {
         subagent: report.subagent,
-        agent: started.map_or("", |started| &started.name),
-        label: started.and_then(|started| started.label.as_deref()),
+        agent: started.map_or("", |started| head(&started.name, NAME_CAP)),
+        label: started
+            .and_then(|started| started.label.as_deref())
+            .map(|label| head(label, NAME_CAP)),
         status: report.status,
         summary: &summary,
         evidence: [],
@@ -89,7 +95,7 @@ pub(crate) fn notice(started: Option<&SubagentStarted>, report: &SubagentFinishe
         verification: [],
         revision: None,
         usage: report.usage,
-        blocked_reason: report.error.as_ref().map(|error| error.code.as_str()),
+        blocked_reason: report.error.as_ref().map(|error| head(error.code.as_str(), NAME_CAP)),
         full_size,
     };
     let status = match report.status {
@@ -102,4 +108,21 @@ pub(crate) fn notice(started: Option<&SubagentStarted>, report: &SubagentFinishe
     let mut result = CallResult::new(status, text);
     result.full_size = result.full_size.or(full_size);
     result
+}
+
+/// The length of the longest prefix that takes at most `cap` bytes once it is escaped as JSON.
+fn fitting(text: &str, cap: usize) -> usize {
+    let escaped = |c: char| match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ => c.len_utf8(),
+    };
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += escaped(c);
+        if used > cap {
+            return at;
+        }
+    }
+    text.len()
 }

@@ -26,7 +26,11 @@ pub fn bounded(text: &Arc<str>, cap: usize) -> Bounded {
 /// The longest prefix of at most `cap` bytes that ends at a character boundary.
 #[must_use]
 pub fn head(text: &str, cap: usize) -> &str {
-    &text[..text.floor_char_boundary(cap)]
+    let mut end = cap.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 #[cfg(test)]

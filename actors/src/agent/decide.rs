@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use super::draft::Draft;
-use super::{
-    AgentMachine, AgentState, CallState, Command, Key, Left, Outcome, Phase, Refusal, Turn,
-};
+use super::{AgentMachine, AgentState, Command, Key, Left, Outcome, Phase, Refusal, Turn};
 use super::{ending, recovery};
 use crate::brain::StepContext;
 use crate::budget::Facts;
-use crate::call::{CallResult, CallStatus};
+use crate::call::{CallKind, CallResult, CallStatus, ProposedCall};
 use crate::event::{Event, ModelFailed, ToolStarted};
 use crate::failure::{ErrorCode, Failure};
 use crate::id::{CallId, RequestNo};
@@ -78,7 +76,8 @@ fn settle_model(
 
 fn settle_tool(draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
     let key = Key::Tool(call);
-    let (turn, ending) = open_turn(&draft, call).ok_or(Refusal::Stale(key))?;
+    let (turn, ending) =
+        open_turn(&draft, call, ProposedCall::is_tool).ok_or(Refusal::Stale(key))?;
     let (result, duration) = match outcome {
         Outcome::Tool { status, text, duration } => {
             (CallResult::new(*status, Arc::clone(text)), *duration)
@@ -94,7 +93,7 @@ fn settle_tool(draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Result<Vec<
 
 fn settle_child(draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
     let key = Key::Child(call);
-    let (turn, ending) = open_turn(&draft, call).ok_or(Refusal::Stale(key))?;
+    let (turn, ending) = open_turn(&draft, call, is_subagent).ok_or(Refusal::Stale(key))?;
     let result = match outcome {
         Outcome::Child(finished) => {
             let started = draft.state.children.get(&call).map(|child| &child.started);
@@ -143,8 +142,17 @@ fn settle_lease(
     }
 }
 
-/// The turn in which the call is dispatched and unsettled, and whether the agent is ending.
-fn open_turn(draft: &Draft<'_>, call: CallId) -> Option<(Turn, bool)> {
+fn is_subagent(call: &ProposedCall) -> bool {
+    call.kind == CallKind::Subagent
+}
+
+/// The turn in which a call of that kind is dispatched and unsettled, and whether the agent is
+/// ending.
+fn open_turn(
+    draft: &Draft<'_>,
+    call: CallId,
+    fits: fn(&ProposedCall) -> bool,
+) -> Option<(Turn, bool)> {
     let (turn, ending) = match &draft.state.phase {
         Phase::Acting(turn) => (turn, false),
         Phase::Ending(closing) => match &closing.left {
@@ -153,7 +161,7 @@ fn open_turn(draft: &Draft<'_>, call: CallId) -> Option<(Turn, bool)> {
         },
         Phase::Resting | Phase::Deciding | Phase::Thinking { .. } | Phase::Done(_) => return None,
     };
-    let running = turn.call(call).is_some_and(|entry| entry.state == CallState::Dispatched);
+    let running = turn.dispatched().any(|entry| entry.call == call && fits(entry));
     running.then(|| (turn.clone(), ending))
 }
 
@@ -171,7 +179,7 @@ fn settle_call(
         (true, true) => draft.finish_ending(),
         (true, false) => {}
         (false, true) => draft.ask_brain(&StepContext::ToolsBatchResult, Some(turn)),
-        (false, false) => draft.go_on(turn),
+        (false, false) => draft.go_on(Some(turn)),
     }
     draft.into_events()
 }

@@ -28,7 +28,6 @@ pub(crate) struct Draft<'a> {
     fresh_bytes: u64,
     next_agent: AgentId,
     subagents_left: u32,
-    concluded: bool,
 }
 
 impl<'a> Draft<'a> {
@@ -42,7 +41,6 @@ impl<'a> Draft<'a> {
             fresh_bytes: 0,
             next_agent: facts.next_agent,
             subagents_left: facts.subagents_left,
-            concluded: false,
         }
     }
 
@@ -86,6 +84,9 @@ impl<'a> Draft<'a> {
             }
         }
         let turn = (!turn.calls.is_empty()).then_some(turn);
+        if turn.is_none() {
+            self.fresh_bytes += bytes(reply.text.len());
+        }
         self.ask_brain(&StepContext::ModelResult(reply), turn);
     }
 
@@ -104,35 +105,32 @@ impl<'a> Draft<'a> {
     }
 
     /// Asks the brain what comes next and turns its answer into events.
+    ///
+    /// A brain may be wrong, so its answer is read strictly: a finish wins over all else, calls win
+    /// over a request, and calls can be named only while they are open. So one decision holds at
+    /// most one request or one end, and asks the brain at most twice.
     pub fn ask_brain(&mut self, context: &StepContext, mut turn: Option<Turn>) {
         let instructions = self.machine.brain.next(context, self.state);
-        let mut named: Vec<CallId> = Vec::new();
-        for instruction in &instructions {
-            match instruction {
-                Instruction::CallTools { calls } | Instruction::StartSubagents { calls } => {
-                    named.extend(calls);
-                }
-                Instruction::CallModel if turn.as_ref().is_none_or(Turn::is_settled) => {
-                    self.request(turn.as_ref());
-                }
-                Instruction::CallModel => {}
-                Instruction::Finish(finish) => {
-                    self.leave_out(turn.as_mut(), &[]);
-                    self.finish(finish);
-                }
+        match Plan::of(&instructions, calls_are_open(context, turn.as_ref())) {
+            Plan::Finish(finish) => {
+                self.leave_out(turn.as_mut(), &[]);
+                self.finish(finish);
             }
-        }
-        if !self.concluded {
-            self.leave_out(turn.as_mut(), &named);
-            match turn {
-                Some(turn) if !named.is_empty() => self.go_on(turn),
-                Some(_) | None => self.finish_stuck(),
+            Plan::Calls(named) => {
+                self.leave_out(turn.as_mut(), &named);
+                self.go_on(turn);
             }
+            Plan::Model => {
+                self.leave_out(turn.as_mut(), &[]);
+                self.request(turn.as_ref());
+            }
+            Plan::Nothing => self.finish_stuck(turn),
         }
     }
 
     /// Begins what may begin now. If that settled the last call (a limit), the brain is asked.
-    pub fn go_on(&mut self, mut turn: Turn) {
+    pub fn go_on(&mut self, turn: Option<Turn>) {
+        let Some(mut turn) = turn else { return self.finish_stuck(None) };
         for call in turn.ready_reads() {
             self.dispatch(&mut turn, call);
         }
@@ -143,7 +141,7 @@ impl<'a> Draft<'a> {
         if turn.is_settled() {
             self.ask_brain(&StepContext::ToolsBatchResult, Some(turn));
         } else if turn.dispatched().next().is_none() && turn.next_change().is_none() {
-            self.finish_stuck();
+            self.finish_stuck(Some(turn));
         }
     }
 
@@ -209,7 +207,6 @@ impl<'a> Draft<'a> {
     /// Asks the model again.
     pub fn request(&mut self, turn: Option<&Turn>) {
         self.requests += 1;
-        self.concluded = true;
         let invocation = self.machine.invocation();
         let tools: usize =
             invocation.tools.iter().map(|tool| tool.schema.len() + tool.description.len()).sum();
@@ -226,7 +223,6 @@ impl<'a> Draft<'a> {
 
     /// Ends the agent now: nothing of it is in flight.
     pub fn finish(&mut self, finish: &FinishInstruction) {
-        self.concluded = true;
         let id = self.machine.id();
         let facts = self.facts.charged(id, &self.events);
         let event = if id.is_lead() {
@@ -250,7 +246,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn finish_stuck(&mut self) {
+    fn finish_stuck(&mut self, mut turn: Option<Turn>) {
+        self.leave_out(turn.as_mut(), &[]);
         let message = "the agent's brain gave nothing to do and no end; mend the brain";
         self.finish(&FinishInstruction {
             outcome: Outcome::Failed,
@@ -258,6 +255,42 @@ impl<'a> Draft<'a> {
             text: "".into(),
             error: Some(Failure::new(ErrorCode::BrainStuck, message)),
         });
+    }
+}
+
+/// What a brain's answer comes to.
+enum Plan<'a> {
+    Finish(&'a FinishInstruction),
+    Calls(Vec<CallId>),
+    Model,
+    Nothing,
+}
+
+impl<'a> Plan<'a> {
+    fn of(instructions: &'a [Instruction], calls_are_open: bool) -> Self {
+        let (mut named, mut asks) = (None, false);
+        for instruction in instructions {
+            match instruction {
+                Instruction::Finish(finish) => return Self::Finish(finish),
+                Instruction::CallModel => asks = true,
+                Instruction::CallTools { calls } | Instruction::StartSubagents { calls } => {
+                    named.get_or_insert_with(Vec::new).extend(calls);
+                }
+            }
+        }
+        match (named, asks) {
+            (Some(named), _) if calls_are_open => Self::Calls(named),
+            (_, true) => Self::Model,
+            (_, false) => Self::Nothing,
+        }
+    }
+}
+
+/// Only the answer to a reply with calls can name them; after that they are settled or under way.
+fn calls_are_open(context: &StepContext, turn: Option<&Turn>) -> bool {
+    match context {
+        StepContext::ModelResult(_) => turn.is_some(),
+        StepContext::UserInput | StepContext::ToolsBatchResult | StepContext::Error(_) => false,
     }
 }
 

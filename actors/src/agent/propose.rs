@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentMachine, AgentState};
 use crate::call::{CallKind, CallResult, CallStatus, EffectClass, ProposedCall, read_arguments};
+use crate::context;
 use crate::event::Finish;
 use crate::family::CALL_SUBAGENT;
 use crate::id::CallId;
@@ -108,7 +109,8 @@ fn classify(
 }
 
 fn unknown_tool(machine: &AgentMachine, call: &RawCall) -> CallResult {
-    let known: Vec<&str> = machine.invocation().tools.iter().map(|tool| &*tool.name).collect();
+    let offered = context::tools(machine, machine.invocation());
+    let known: Vec<&str> = offered.iter().map(|tool| &*tool.name).collect();
     let text = format!("there is no tool `{}`; the tools are: {}", call.name, known.join(", "));
     CallResult::new(CallStatus::UnknownTool, text)
 }

@@ -51,7 +51,7 @@ fn recover_turn(draft: &mut Draft<'_>, turn: Turn, end: Option<&Ending>) {
     match end {
         Some(end) => end_turn(draft, turn, end),
         None if turn.is_settled() => draft.ask_brain(&StepContext::ToolsBatchResult, Some(turn)),
-        None if turn.dispatched().count() < begun_before => draft.go_on(turn),
+        None if turn.dispatched().count() < begun_before => draft.go_on(Some(turn)),
         None => {}
     }
 }

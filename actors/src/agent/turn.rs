@@ -12,6 +12,9 @@ use crate::transcript::{Said, SettledTurn};
 /// How many read-only calls of one turn run at once (design: cap 8).
 pub const MAX_PARALLEL_READS: usize = 8;
 
+/// The longest tool name that every provider takes back, in bytes.
+const MAX_NAME: usize = 64;
+
 /// A reply with calls that are not all settled yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
@@ -184,11 +187,28 @@ impl ProposedCall {
     /// never repaired.
     #[must_use]
     pub fn arguments_for_wire(&self) -> Arc<str> {
-        match crate::call::read_arguments(&self.arguments) {
-            Ok(_) => Arc::clone(&self.arguments),
-            Err(_) => {
-                serde_json::json!({ "unreadable_arguments": *self.arguments }).to_string().into()
-            }
+        // What can run was read when it was proposed; reading it again for every request would cost
+        // the whole history each time.
+        let readable = match self.kind {
+            CallKind::Tool(_) | CallKind::Subagent => true,
+            CallKind::Invalid => crate::call::read_arguments(&self.arguments).is_ok(),
+        };
+        if readable {
+            return Arc::clone(&self.arguments);
         }
+        serde_json::json!({ "unreadable_arguments": *self.arguments }).to_string().into()
+    }
+
+    /// The name as it goes back to a model: what providers accept, whatever the model wrote. A
+    /// name that they refuse would spoil every later request of the session.
+    #[must_use]
+    pub fn name_for_wire(&self) -> Arc<str> {
+        let accepted = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if (1..=MAX_NAME).contains(&self.name.len()) && self.name.chars().all(accepted) {
+            return Arc::clone(&self.name);
+        }
+        let mend = |c: char| if accepted(c) { c } else { '_' };
+        let mended: String = self.name.chars().take(MAX_NAME).map(mend).collect();
+        if mended.is_empty() { "unnamed".into() } else { mended.into() }
     }
 }

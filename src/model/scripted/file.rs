@@ -1,0 +1,132 @@
+//! The TOML form of a script. Unknown keys are errors with their line.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use kinfolk_actors::event::Finish;
+use serde::Deserialize;
+
+use super::{Ending, ScriptError, Scripted, ScriptedReply};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptFile {
+    #[serde(default)]
+    reply: Vec<ReplyEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReplyEntry {
+    agent: String,
+    turn: Option<u32>,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    calls: Vec<CallEntry>,
+    latency: Option<String>,
+    chunks: Option<usize>,
+    finish: Option<String>,
+    error: Option<ErrorEntry>,
+    #[serde(default)]
+    stall: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallEntry {
+    name: String,
+    #[serde(default)]
+    arguments: Arguments,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "`arguments` must be a table or text")]
+enum Arguments {
+    Text(String),
+    Table(serde_json::Map<String, serde_json::Value>),
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ErrorEntry {
+    code: String,
+    message: String,
+}
+
+/// Reads a script. `origin` names it in errors.
+pub(super) fn parse(text: &str, origin: &str) -> Result<Scripted, ScriptError> {
+    let file: ScriptFile = toml::from_str(text).map_err(|error| ScriptError::Syntax {
+        origin: origin.to_owned(),
+        detail: error.to_string(),
+    })?;
+    let mut script = Scripted::default();
+    let mut last_turn: HashMap<String, u32> = HashMap::new();
+    for (n, entry) in file.reply.into_iter().enumerate() {
+        let agent = entry.agent.clone();
+        let last = last_turn.entry(agent.clone()).or_default();
+        let turn = entry.turn.unwrap_or(last.saturating_add(1));
+        *last = turn;
+        let refused = |detail: String| ScriptError::Reply {
+            origin: origin.to_owned(),
+            number: n + 1,
+            agent: agent.clone(),
+            turn,
+            detail,
+        };
+        let reply = reply(entry).map_err(refused)?;
+        if turn == 0 {
+            return Err(refused("turns count from 1".to_owned()));
+        }
+        let turns = script.replies.entry(agent.clone()).or_default();
+        if turns.insert(turn, reply).is_some() {
+            return Err(refused("another reply has the same agent and turn".to_owned()));
+        }
+    }
+    Ok(script)
+}
+
+fn reply(entry: ReplyEntry) -> Result<ScriptedReply, String> {
+    let says = !entry.text.is_empty() || !entry.calls.is_empty() || entry.finish.is_some();
+    let ending = match (entry.error, entry.stall) {
+        (Some(_), true) => return Err("`error` and `stall` exclude each other".to_owned()),
+        (Some(_), false) | (None, true) if says => {
+            let detail = "a reply with `error` or `stall` has no text, calls or finish";
+            return Err(detail.to_owned());
+        }
+        (Some(ErrorEntry { code, message }), false) => {
+            Ending::Error { code: code.as_str().into(), message }
+        }
+        (None, true) => Ending::Stall,
+        (None, false) => Ending::Reply,
+    };
+    let mut reply = ScriptedReply {
+        text: entry.text,
+        latency: entry.latency.as_deref().map(latency).transpose()?.unwrap_or_default(),
+        chunks: entry.chunks.unwrap_or(1),
+        finish: entry.finish.as_deref().map(Finish::from),
+        ending,
+        ..ScriptedReply::default()
+    };
+    for call in entry.calls {
+        let arguments = match call.arguments {
+            Arguments::Text(text) => text,
+            Arguments::Table(table) => serde_json::Value::Object(table).to_string(),
+        };
+        reply = reply.call(call.name, arguments);
+    }
+    Ok(reply)
+}
+
+fn latency(text: &str) -> Result<Duration, String> {
+    let parsed: Option<jiff::SignedDuration> = text.parse().ok();
+    parsed
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .ok_or_else(|| format!("`{text}` is not a latency; write one like \"50ms\" or \"2s\""))
+}
