@@ -8,4 +8,5 @@ pub(crate) mod leases;
 pub(crate) mod load;
 pub(crate) mod model_effect;
 pub(crate) mod sequencer;
+pub(crate) mod unit;
 pub(crate) mod world;

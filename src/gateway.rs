@@ -14,7 +14,8 @@ use parking_lot::Mutex;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
-use crate::supervise::{Generation, Scope, Unit, UnitFailure};
+use crate::supervise::scope::Scope;
+use crate::supervise::unit::{Generation, Unit, UnitFailure};
 
 /// How long a request waits for a gateway that is being restarted, in steps of [`RETRY_WAIT`].
 const RETRIES: u32 = 600;
@@ -85,6 +86,19 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.shared.taken.fetch_sub(1, Ordering::AcqRel);
         self.shared.cast(GatewayMessage::Released);
+    }
+}
+
+impl Unit for Gateway {
+    fn start(
+        &self,
+        _generation: Generation,
+        scope: Scope,
+    ) -> BoxFuture<'_, Result<(), UnitFailure>> {
+        Box::pin(async move {
+            scope.spawn("gateway", GatewayActor, Arc::clone(&self.shared)).await?;
+            Ok(())
+        })
     }
 }
 

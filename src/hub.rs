@@ -27,7 +27,16 @@ pub(crate) struct RunEnd {
     /// The run.
     pub run: RunId,
     /// Its terminal event, or why there is none.
-    pub result: Result<Arc<RunFinished>, Failure>,
+    pub result: Result<Arc<RunFinished>, EndedWithout>,
+}
+
+/// Why an activation ended without a terminal event. Its run can be resumed.
+#[derive(Clone, Debug)]
+pub(crate) enum EndedWithout {
+    /// The family could not go on.
+    Broken(Failure),
+    /// The runtime was shut down.
+    ShutDown,
 }
 
 impl Hub {

@@ -9,18 +9,20 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kinfolk_actors::id::{Offset, SessionId};
-use parking_lot::Mutex;
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
 use crate::ports::store::{Append, Claim, Record, Store, StoreError};
-use crate::supervise::{Bell, BoundedQueue, Generation, Scope, Unit, UnitFailure};
+use crate::supervise::queue::{BoundedQueue, PushRefused};
+use crate::supervise::scope::Scope;
+use crate::supervise::unit::{Generation, Unit, UnitFailure, UnitStatus};
 
 /// How many appends may be queued. A family has at most a handful, so this is thousands of
 /// families waiting for one group.
 const QUEUE_CAPACITY: usize = 16 * 1024;
 
-/// The most appends of one group, and about the most bytes: a group is held in memory twice.
+/// The most appends of one group: enough that a group's fixed cost is small for each, and few
+/// enough that nobody waits long behind a full one.
 const GROUP_LIMIT: usize = 1024;
 
 /// What an append's submitter is told, exactly once, in journal order.
@@ -35,25 +37,18 @@ pub(crate) struct Journal {
 struct Shared {
     store: Arc<dyn Store>,
     queue: BoundedQueue<Item>,
-    /// Held by whoever commits, so that a writer that is being replaced cannot overlap the next.
-    committing: tokio::sync::Mutex<()>,
-    bell: Mutex<Option<Bell>>,
 }
 
 enum Item {
     Append { append: Append, done: Done },
     Claim { session: SessionId, reply: oneshot::Sender<Result<Claim, StoreError>> },
+    #[cfg(test)]
+    Panic,
 }
 
 impl Journal {
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let shared = Shared {
-            store,
-            queue: BoundedQueue::new(QUEUE_CAPACITY),
-            committing: tokio::sync::Mutex::new(()),
-            bell: Mutex::new(None),
-        };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(Shared { store, queue: BoundedQueue::new(QUEUE_CAPACITY) }) }
     }
 
     /// The store, for reading.
@@ -94,17 +89,17 @@ impl Journal {
     }
 
     fn push(&self, item: Item) {
-        if let Err(refused) = self.shared.queue.try_push(item) {
-            refuse(refused.into_inner(), &StoreError::Overloaded);
-            return;
+        match self.shared.queue.try_push(item) {
+            Ok(()) => {}
+            Err(PushRefused::Full(item)) => refuse(item, &StoreError::Overloaded),
+            Err(PushRefused::Closed(item)) => refuse(item, &StoreError::Closed),
         }
-        self.ring();
     }
 
-    fn ring(&self) {
-        if let Some(bell) = self.shared.bell.lock().as_ref() {
-            bell.ring();
-        }
+    /// Has the writer's actor panic.
+    #[cfg(test)]
+    pub fn panic_writer(&self) {
+        self.push(Item::Panic);
     }
 }
 
@@ -113,5 +108,119 @@ fn refuse(item: Item, error: &StoreError) {
         Item::Append { append: _, done } => done(Err(error.clone())),
         // Whoever claimed may have gone away; nobody is left to tell.
         Item::Claim { session: _, reply } => drop(reply.send(Err(error.clone()))),
+        #[cfg(test)]
+        Item::Panic => {}
+    }
+}
+
+impl Unit for Journal {
+    fn start(
+        &self,
+        _generation: Generation,
+        scope: Scope,
+    ) -> BoxFuture<'_, Result<(), UnitFailure>> {
+        Box::pin(async move {
+            let writer = scope.spawn("writer", Writer, Arc::clone(&self.shared)).await?;
+            // A bell to a writer that has ended finds nobody; the next one is attached and rung.
+            self.shared.queue.attach(move || drop(writer.cast(Bell)));
+            Ok(())
+        })
+    }
+
+    fn ended(&self, _last: &UnitStatus) {
+        for item in self.shared.queue.close() {
+            refuse(item, &StoreError::Closed);
+        }
+    }
+}
+
+/// Something is queued.
+struct Bell;
+
+/// The actor that writes. Committing is all it does, so its handler may wait for the store: nobody
+/// needs the writer meanwhile, and what comes in makes the next group.
+struct Writer;
+
+impl Actor for Writer {
+    type Msg = Bell;
+    type State = Arc<Shared>;
+    type Arguments = Arc<Shared>;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Bell>,
+        shared: Arc<Shared>,
+    ) -> Result<Arc<Shared>, ActorProcessingErr> {
+        Ok(shared)
+    }
+
+    async fn handle(
+        &self,
+        _myself: ActorRef<Bell>,
+        _bell: Bell,
+        shared: &mut Arc<Shared>,
+    ) -> Result<(), ActorProcessingErr> {
+        let mut group = Group::default();
+        let queued: Vec<Item> = shared.queue.take(GROUP_LIMIT).collect();
+        for item in queued {
+            match item {
+                Item::Append { append, done } => group.push(append, done),
+                Item::Claim { session, reply } => {
+                    // A claim is a barrier: what was submitted before it is settled first.
+                    std::mem::take(&mut group).commit(&*shared.store).await;
+                    let claimed = shared.store.claim(&session).await;
+                    // Whoever claimed may have gone away; the claim stands and hurts nobody.
+                    drop(reply.send(claimed));
+                }
+                #[cfg(test)]
+                Item::Panic => panic!("the writer panics on request"),
+            }
+        }
+        group.commit(&*shared.store).await;
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _myself: ActorRef<Bell>,
+        _event: SupervisionEvent,
+        _shared: &mut Arc<Shared>,
+    ) -> Result<(), ActorProcessingErr> {
+        // It starts no actors; nothing that ends can take it along.
+        Ok(())
+    }
+}
+
+/// Appends that are committed together. If it is dropped before, each is answered as refused, so
+/// that no family waits for a writer that died.
+#[derive(Default)]
+struct Group {
+    appends: Vec<Append>,
+    waiting: Vec<Done>,
+}
+
+impl Group {
+    fn push(&mut self, append: Append, done: Done) {
+        self.appends.push(append);
+        self.waiting.push(done);
+    }
+
+    async fn commit(mut self, store: &dyn Store) {
+        if self.appends.is_empty() {
+            return;
+        }
+        let verdicts = store.commit(std::mem::take(&mut self.appends)).await;
+        for (done, verdict) in self.waiting.drain(..).zip(verdicts) {
+            done(verdict);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for done in self.waiting.drain(..) {
+            let detail = "the writer failed inside; it is not known whether this was written";
+            done(Err(StoreError::Write { detail: detail.to_owned() }));
+        }
     }
 }

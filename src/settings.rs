@@ -1,1 +1,2 @@
-//! Settings of the launcher, parsed before anything starts.
+//! Settings.
+pub mod subagent_tool;

@@ -12,7 +12,8 @@ use kinfolk_actors::machine::{Demand, Machine};
 use kinfolk_actors::time::Timestamp;
 use tokio::sync::oneshot;
 
-use crate::supervise::{BoundedQueue, Generation};
+use crate::supervise::queue::BoundedQueue;
+use crate::supervise::unit::Generation;
 
 /// The most commands that one step decides before it appends.
 const COMMANDS_A_STEP: usize = 64;

@@ -1,1 +1,2 @@
-//! Adapters of the store port and the stored form of records.
+//! Adapters of the store port.
+pub mod memory;

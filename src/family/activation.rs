@@ -27,8 +27,10 @@ use crate::model::retry::RetryPolicy;
 use crate::ports::clock::Clock;
 use crate::ports::model::ModelProvider;
 use crate::shell::Letter;
-use crate::supervise::{BoundedQueue, Generation, Scope};
-use crate::tools::Toolbox;
+use crate::supervise::queue::BoundedQueue;
+use crate::supervise::scope::Scope;
+use crate::supervise::unit::Generation;
+use crate::tools::toolbox::Toolbox;
 
 /// Commands that may wait for one agent. Outcomes of its own effects are bounded by what it has in
 /// flight and always fit.
@@ -192,6 +194,12 @@ impl Activation {
     /// The end that an agent gets because it crashed too often.
     pub fn given_up(&self, agent: AgentId) -> Option<Ending> {
         self.crashes.lock().given_up.get(&agent).cloned()
+    }
+
+    /// Refuses every wish that waits or comes.
+    pub fn close(&self) {
+        let seats: Vec<Seat> = self.agents.lock().values().cloned().collect();
+        seats.iter().for_each(|seat| drop(seat.close()));
     }
 
     /// Ends what a generation has in flight and waits until it is gone.

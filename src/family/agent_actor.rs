@@ -8,7 +8,7 @@ use super::activation::Living;
 use super::executor::ToolExecutor;
 use super::world::AgentWorld;
 use crate::shell::{Flow, Shell};
-use crate::supervise::SpawnRefused;
+use crate::supervise::scope::SpawnRefused;
 
 /// An agent that is about to be put to work.
 pub(crate) struct AgentStart {

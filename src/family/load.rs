@@ -41,6 +41,11 @@ pub(crate) async fn load(
 }
 
 impl Loaded {
+    /// Whether a run is unfinished.
+    pub fn lead_is_active(&self) -> bool {
+        self.states.get(&AgentId::LEAD).is_some_and(AgentState::is_active)
+    }
+
     fn fold(&mut self, record: &Record, run: RunId) {
         for event in &record.events {
             self.ledger.record(record.run, record.agent, record.at, event);

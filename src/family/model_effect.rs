@@ -10,7 +10,7 @@ use kinfolk_actors::id::{AgentId, Attempt, RequestNo};
 
 use super::activation::Activation;
 use crate::events::{Progress, ProgressKind};
-use crate::model::retry::{Retrying, call_with_retries};
+use crate::model::retry::{RetryNotice, call_with_retries};
 use crate::ports::model::{Delta, DeltaSink, ModelCall, ModelError};
 
 /// One request of one agent.
@@ -50,20 +50,18 @@ impl ModelEffect {
             number: self.number,
             deltas: self,
         };
-        call_with_retries(&**provider, call, &self.family.services.retries, |retrying| {
-            self.retrying(&retrying);
-        })
-        .await
+        let retrying = |notice| self.retrying(notice);
+        call_with_retries(&**provider, call, &self.family.services.retries, &retrying).await
     }
 
-    fn retrying(&self, retrying: &Retrying) {
-        if retrying.voided {
+    fn retrying(&self, notice: RetryNotice) {
+        if notice.void {
             self.tell(ProgressKind::Delta { text: None, reasoning: None, call: None, void: true });
         }
         self.tell(ProgressKind::ModelRetry {
-            code: retrying.failure.code.clone(),
-            attempt_no: retrying.next_attempt,
-            wait_ms: u64::try_from(retrying.wait.as_millis()).unwrap_or(u64::MAX),
+            code: notice.code,
+            attempt_no: notice.attempt_no,
+            wait_ms: u64::try_from(notice.wait.as_millis()).unwrap_or(u64::MAX),
         });
     }
 

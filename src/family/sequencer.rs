@@ -19,7 +19,7 @@ use crate::hub::Hub;
 use crate::journal::Journal;
 use crate::ports::store::{Append, Claim, Record, StoreError};
 use crate::shell::{GenerationOver, NotReserved};
-use crate::supervise::Generation;
+use crate::supervise::unit::Generation;
 
 /// Orders the appends of one session.
 pub(crate) struct Sequencer {
@@ -29,9 +29,12 @@ pub(crate) struct Sequencer {
     hub: Arc<Hub>,
     /// The lock is never held across an await: appends are handed to the writer without waiting.
     open: Mutex<Option<Open>>,
-    /// Why the store refused last, for the report of a family that gives up.
-    trouble: Arc<Mutex<Option<StoreError>>>,
+    /// Why the store refused in the generation that was opened last.
+    trouble: Mutex<Arc<Trouble>>,
 }
+
+/// Why the store refused in one generation. What an earlier generation hears late stays there.
+type Trouble = Mutex<Option<StoreError>>;
 
 /// What a live generation appends with.
 struct Open {
@@ -44,7 +47,7 @@ struct Open {
 
 impl Sequencer {
     pub fn new(session: SessionId, run: RunId, journal: Journal, hub: Arc<Hub>) -> Self {
-        Self { session, run, journal, hub, open: Mutex::new(None), trouble: Arc::default() }
+        Self { session, run, journal, hub, open: Mutex::new(None), trouble: Mutex::default() }
     }
 
     /// Opens for a generation that has claimed and loaded the session.
@@ -55,6 +58,7 @@ impl Sequencer {
         ledger: Ledger,
         family: Option<(FamilyHash, Arc<str>)>,
     ) {
+        *self.trouble.lock() = Arc::default();
         *self.open.lock() = Some(Open { generation, claim, ledger, family });
     }
 
@@ -115,7 +119,7 @@ impl Sequencer {
                 record: Arc::clone(&record),
                 family: open.family.take(),
             };
-            let (hub, trouble) = (Arc::clone(&self.hub), Arc::clone(&self.trouble));
+            let (hub, trouble) = (Arc::clone(&self.hub), Arc::clone(&self.trouble.lock()));
             let done = move |verdict| settle(&hub, &trouble, &record, verdict, told);
             // Submitted under the lock, so that the writer sees records in the order of offsets.
             self.journal.append(append, Box::new(done));
@@ -134,9 +138,14 @@ impl Sequencer {
         self.open.lock().as_ref().map_or(Attempt(1), |open| open.ledger.attempt())
     }
 
+    /// Notes why the session could not be loaded.
+    pub fn troubled(&self, error: &StoreError) {
+        *self.trouble.lock() = Arc::new(Mutex::new(Some(error.clone())));
+    }
+
     /// Why the store refused last, if it did.
     pub fn trouble(&self) -> Option<StoreError> {
-        self.trouble.lock().clone()
+        self.trouble.lock().lock().clone()
     }
 
     fn with<T>(
@@ -155,7 +164,7 @@ impl Sequencer {
 /// Publishes a durable record and tells its agent.
 fn settle(
     hub: &Hub,
-    trouble: &Mutex<Option<StoreError>>,
+    trouble: &Trouble,
     record: &Record,
     verdict: Result<(), StoreError>,
     told: oneshot::Sender<Result<(), StoreError>>,

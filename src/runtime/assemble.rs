@@ -17,10 +17,10 @@ use crate::family::activation::Frozen;
 use crate::model::catalog;
 use crate::ports::model::ModelProvider;
 use crate::settings::subagent_tool::call_subagent;
-use crate::tools::command::command_tool;
+use crate::tools::command::{NoProgram, command_tool};
 use crate::tools::tool::Tool;
 use crate::tools::toolbox::{Toolbox, ToolboxError};
-use crate::tools::workspace::{Workspace, WorkspaceError, workspace_tools};
+use crate::tools::workspace::{Workspace, WorkspaceError};
 
 /// What a host registered with its runtime.
 #[derive(Default)]
@@ -33,7 +33,7 @@ pub(crate) struct Registry {
 }
 
 /// A family that cannot run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum FamilyError {
     /// No model was named and the runtime has none.
     #[error("the family has no model: name one, or register one with the runtime")]
@@ -73,6 +73,9 @@ pub enum FamilyError {
     /// The workspace cannot be used.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    /// A command tool names no program.
+    #[error(transparent)]
+    Command(#[from] NoProgram),
     /// The frozen family cannot be written or read as JSON.
     #[error("the frozen family cannot be read: {0}")]
     Frozen(String),
@@ -139,7 +142,7 @@ impl Registry {
             for spec in invocation.tools.iter().filter(|spec| &*spec.name != CALL_SUBAGENT) {
                 let command = family.commands.get(&*spec.name);
                 if let Some(command) = command {
-                    let tool = command_tool(spec.clone(), command.clone());
+                    let tool = command_tool(spec.clone(), command.clone())?;
                     available.entry(Arc::clone(&spec.name)).or_insert(tool);
                 }
                 if !available.contains_key(&spec.name) {
@@ -155,9 +158,9 @@ impl Registry {
     fn workspace_tools(&self, directory: &Path) -> Result<Vec<Tool>, FamilyError> {
         let mut workspace = Workspace::open(directory)?;
         for hidden in &self.hidden {
-            workspace = workspace.hide(hidden);
+            workspace = workspace.hide(hidden)?;
         }
-        Ok(workspace_tools(Arc::new(workspace)))
+        Ok(Arc::new(workspace).tools().into())
     }
 
     /// Turns what a host wrote into what is frozen.

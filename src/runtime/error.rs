@@ -18,7 +18,7 @@ pub enum RuntimeError {
 }
 
 /// A session was not opened.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Its name is not a valid session id.
     #[error(transparent)]
@@ -32,7 +32,7 @@ pub enum OpenError {
 }
 
 /// A run was not started or resumed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The session has a run that is not finished.
     #[error("session `{session}` has the unfinished run {run}; wait for it, cancel it or resume it")]

@@ -65,6 +65,19 @@ impl<T> BoundedQueue<T> {
         Ok(())
     }
 
+    /// Appends an item beyond the bound, and rings. For answers to what the actor itself has asked
+    /// for: their number is bounded by the questions. A closed queue drops it.
+    pub(crate) fn push_reserved(&self, item: T) {
+        let mut inner = self.inner.lock();
+        if inner.closed {
+            return;
+        }
+        inner.items.push_back(item);
+        let bell = inner.bell_to_ring();
+        drop(inner);
+        ring(bell);
+    }
+
     /// Connects the actor that works on the queue from now on, in place of the one before, and
     /// rings at once if something waits. `bell` sends the actor one message and must not block.
     pub(crate) fn attach(&self, bell: impl Fn() + Send + Sync + 'static) {

@@ -1,0 +1,243 @@
+//! A run as its starter sees it: a stream of events, an outcome, and a way to cancel.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures::Stream;
+use kinfolk_actors::agent::{Command, Refusal};
+use kinfolk_actors::event::{Event, RunFinished};
+use kinfolk_actors::id::{AgentId, Offset, RunId, SessionId};
+use tokio::sync::broadcast::{self, error::RecvError};
+
+use super::Inner;
+use super::error::{CancelError, OutcomeError};
+use super::session::Slot;
+use crate::events::RunEvent;
+use crate::hub::{EndedWithout, RunEnd};
+use crate::ports::store::StoreError;
+
+/// How many records are read from the store at a time.
+const PAGE: usize = 256;
+
+/// How often a cancel is repeated because the family restarted under it.
+const CANCEL_TRIES: usize = 32;
+
+/// How a run ended: the terminal event.
+pub type RunOutcome = RunFinished;
+
+/// A handle to a run. Dropping it stops nothing.
+pub struct Run {
+    handle: Handle,
+    /// Listened to from the first event that is asked for, so that a run whose handle is only kept
+    /// costs its family nothing.
+    live: Option<broadcast::Receiver<RunEvent>>,
+    /// The next journaled event that the reader has not seen.
+    cursor: Offset,
+    backlog: VecDeque<RunEvent>,
+    /// Whether events have to be read from the store before live ones make sense.
+    behind: bool,
+    over: bool,
+}
+
+/// What a run is reached by.
+pub(super) struct Handle {
+    runtime: Arc<Inner>,
+    slot: Arc<Slot>,
+    pub run: RunId,
+    from: Offset,
+}
+
+impl Handle {
+    /// Reaches a run whose events are of interest from an offset on.
+    pub fn new(runtime: &Arc<Inner>, slot: &Arc<Slot>, run: RunId, from: Offset) -> Self {
+        Self { runtime: Arc::clone(runtime), slot: Arc::clone(slot), run, from }
+    }
+}
+
+impl Run {
+    pub(super) fn new(handle: Handle) -> Self {
+        let cursor = handle.from;
+        Self { handle, live: None, cursor, backlog: VecDeque::new(), behind: true, over: false }
+    }
+
+    /// The run's id.
+    #[must_use]
+    pub fn id(&self) -> RunId {
+        self.handle.run
+    }
+
+    /// The session's name.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        &self.handle.slot.session
+    }
+
+    /// Reads from another place in the session's stream on; events of other runs are left out.
+    pub fn seek(&mut self, from: Offset) {
+        (self.cursor, self.behind, self.over) = (from, true, false);
+        self.backlog.clear();
+    }
+
+    /// The next event; `None` after the run's last one, or when the runtime cannot go on with it
+    /// ([`Run::outcome`] says why). A reader that falls behind loses progress, never a journaled
+    /// event. Cancel-safe: an event is handed out or still to come.
+    pub async fn next(&mut self) -> Option<RunEvent> {
+        while !self.over {
+            if let Some(event) = self.backlog.pop_front() {
+                return Some(self.hand_out(event));
+            }
+            // Listening starts before the store is read, so that nothing falls in between.
+            let live = self.live.get_or_insert_with(|| self.handle.slot.hub.subscribe());
+            if self.behind {
+                self.read_page().await.ok()?;
+                continue;
+            }
+            let received = tokio::select! {
+                biased;
+                received = live.recv() => received,
+                () = broken(&self.handle) => return None,
+            };
+            self.take(received);
+        }
+        None
+    }
+
+    /// The run's events as a stream.
+    pub fn into_stream(self) -> impl Stream<Item = RunEvent> + Send {
+        futures::stream::unfold(self, |mut run| async move {
+            let event = run.next().await?;
+            Some((event, run))
+        })
+    }
+
+    fn take(&mut self, received: Result<RunEvent, RecvError>) {
+        match received {
+            Ok(event) => match event.offset() {
+                Some(offset) if offset < self.cursor => {}
+                Some(offset) if offset > self.cursor => self.behind = true,
+                Some(_) if event.run() != self.handle.run => self.cursor = after(self.cursor),
+                Some(_) => self.backlog.push_back(event),
+                None if event.run() == self.handle.run => self.backlog.push_back(event),
+                None => {}
+            },
+            Err(RecvError::Lagged(_)) => self.behind = true,
+            Err(RecvError::Closed) => self.over = true,
+        }
+    }
+
+    /// Reads what the store has from the cursor on. When it has nothing more, live events follow.
+    async fn read_page(&mut self) -> Result<(), StoreError> {
+        let store = self.handle.runtime.services.journal.store();
+        let records = store.read(&self.handle.slot.session, self.cursor, PAGE).await?;
+        let from = self.cursor;
+        let recorded = records.iter().flat_map(|record| record.recorded().collect::<Vec<_>>());
+        for recorded in recorded.filter(|recorded| recorded.offset >= from) {
+            self.behind = true;
+            if recorded.run == self.handle.run {
+                self.backlog.push_back(RunEvent::Journaled(Arc::new(recorded)));
+            }
+        }
+        match records.last() {
+            Some(last) if self.backlog.is_empty() => self.cursor = last.end(),
+            Some(_) => {}
+            None => self.behind = false,
+        }
+        Ok(())
+    }
+
+    fn hand_out(&mut self, event: RunEvent) -> RunEvent {
+        if let RunEvent::Journaled(recorded) = &event {
+            self.cursor = after(recorded.offset);
+            self.over = matches!(recorded.event, Event::RunFinished(_));
+        }
+        event
+    }
+
+    /// Waits for the run's end. May be called before, while and after events are read. Cancel-safe.
+    ///
+    /// # Errors
+    /// The run has no terminal event in this runtime: the family could not go on, or the runtime
+    /// was shut down. It can be resumed.
+    pub async fn outcome(&self) -> Result<RunOutcome, OutcomeError> {
+        let run = self.handle.run;
+        let mut ends = self.handle.slot.hub.ends();
+        loop {
+            let end = ends.borrow_and_update().clone();
+            match end.filter(|end| end.run == run).map(|end| end.result) {
+                Some(Ok(finished)) => return Ok(RunOutcome::clone(&finished)),
+                Some(Err(EndedWithout::Broken(failure))) => {
+                    return Err(OutcomeError::Broken(failure));
+                }
+                Some(Err(EndedWithout::ShutDown)) => return Err(OutcomeError::ShutDown),
+                None => {}
+            }
+            // A later run of the session may have ended since, or an earlier process ended this one.
+            if let Some(finished) = self.stored_outcome().await? {
+                return Ok(finished);
+            }
+            if ends.changed().await.is_err() {
+                return Err(OutcomeError::ShutDown);
+            }
+        }
+    }
+
+    async fn stored_outcome(&self) -> Result<Option<RunOutcome>, StoreError> {
+        let store = self.handle.runtime.services.journal.store();
+        let summary = store.run(self.handle.run).await?;
+        let Some(offset) = summary.and_then(|summary| summary.finished) else { return Ok(None) };
+        let records = store.read(&self.handle.slot.session, offset, 1).await?;
+        Ok(records.iter().flat_map(|record| &record.events).find_map(|event| match event {
+            Event::RunFinished(finished) => Some(finished.clone()),
+            Event::RunStarted(_)
+            | Event::RunResumed(_)
+            | Event::Message(_)
+            | Event::ModelRequest(_)
+            | Event::ModelFailed(_)
+            | Event::ToolStarted(_)
+            | Event::ToolFinished(_)
+            | Event::SubagentStarted(_)
+            | Event::SubagentFinished(_)
+            | Event::Ending(_) => None,
+        }))
+    }
+
+    /// Cancels the whole family and waits until all of it is dead and the terminal event is
+    /// durable. Dropping the future does not call the cancel back once it was taken.
+    ///
+    /// # Errors
+    /// The run is over already, or the family could not go on.
+    pub async fn cancel(&self, reason: impl Into<Arc<str>>) -> Result<RunOutcome, CancelError> {
+        let reason = reason.into();
+        for _ in 0..CANCEL_TRIES {
+            let Some(family) = self.handle.slot.family_of(self.handle.run) else { break };
+            let command = Command::Cancel { reason: Arc::clone(&reason) };
+            match family.wish(AgentId::LEAD, command).await {
+                Ok(Ok(()) | Err(Refusal::AlreadyEnding)) => {
+                    let outcome = self.outcome().await?;
+                    self.handle.slot.gone(self.handle.run).await;
+                    return Ok(outcome);
+                }
+                Ok(Err(_)) => break,
+                // The generation ended under the wish; the next one takes it, unless it was the last.
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+        Err(CancelError::NotActive)
+    }
+}
+
+/// Done when the run has ended in this runtime without a terminal event.
+async fn broken(handle: &Handle) {
+    let mut ends = handle.slot.hub.ends();
+    let run = handle.run;
+    let broken = |end: &Option<RunEnd>| {
+        end.as_ref().is_some_and(|end| end.run == run && end.result.is_err())
+    };
+    if ends.wait_for(broken).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+fn after(offset: Offset) -> Offset {
+    Offset(offset.0.saturating_add(1))
+}

@@ -1,0 +1,281 @@
+//! A session: a durable conversation of one family, and the one place where its runs start.
+
+use std::sync::Arc;
+
+use kinfolk_actors::agent::{Command, Refusal, Start};
+use kinfolk_actors::event::Event;
+use kinfolk_actors::failure::{ErrorCode, Failure};
+use kinfolk_actors::id::{AgentId, Offset, RunId, SessionId};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::assemble::thaw;
+use super::error::{OpenError, StartError};
+use super::run::{Handle, Run};
+use super::{Inner, RunSummary};
+use crate::definition::Family;
+use crate::family::activation::{Activation, Frozen};
+use crate::hub::{EndedWithout, Hub};
+
+/// Describes a session that is about to be opened.
+#[must_use = "a session is opened by `open`"]
+pub struct SessionBuilder {
+    runtime: Arc<Inner>,
+    name: String,
+    family: Option<Family>,
+}
+
+impl SessionBuilder {
+    pub(super) fn new(runtime: Arc<Inner>, name: &str) -> Self {
+        Self { runtime, name: name.to_owned(), family: None }
+    }
+
+    /// The family that the session's next runs have. Runs that are resumed keep the one that was
+    /// frozen at their start.
+    pub fn family(mut self, family: Family) -> Self {
+        self.family = Some(family);
+        self
+    }
+
+    /// Opens the session. Nothing is written before its first run starts.
+    ///
+    /// # Errors
+    /// The name or the family cannot be used.
+    pub async fn open(self) -> Result<Session, OpenError> {
+        let id: SessionId = self.name.parse()?;
+        let frozen = match &self.family {
+            Some(family) => Some(Arc::new(self.runtime.registry.assemble(family)?)),
+            None => None,
+        };
+        let slot = self.runtime.slot(&id);
+        Ok(Session { runtime: self.runtime, slot, frozen })
+    }
+}
+
+/// A session in this runtime, whoever holds handles to it.
+pub(crate) struct Slot {
+    pub session: SessionId,
+    pub hub: Arc<Hub>,
+    active: Mutex<Option<Active>>,
+}
+
+/// The activation that holds the session.
+struct Active {
+    run: RunId,
+    /// None while it is being put to work.
+    family: Option<Arc<Activation>>,
+    gone: CancellationToken,
+}
+
+impl Slot {
+    pub fn new(session: SessionId) -> Self {
+        Self { session, hub: Arc::new(Hub::new()), active: Mutex::default() }
+    }
+
+    /// The living family of a run.
+    pub fn family_of(&self, run: RunId) -> Option<Arc<Activation>> {
+        let active = self.active.lock();
+        active.as_ref().filter(|active| active.run == run)?.family.clone()
+    }
+
+    /// Waits until nothing of a run is left in this runtime.
+    pub async fn gone(&self, run: RunId) {
+        let gone = {
+            let active = self.active.lock();
+            active.as_ref().filter(|active| active.run == run).map(|active| active.gone.clone())
+        };
+        if let Some(gone) = gone {
+            gone.cancelled().await;
+        }
+    }
+
+    /// Takes the session for a run. A run that has ended is waited for; one that has not is an
+    /// error.
+    async fn occupy(self: &Arc<Self>, run: RunId) -> Result<Place, RunId> {
+        loop {
+            let leaving = {
+                let mut active = self.active.lock();
+                match active.as_ref().filter(|active| !active.gone.is_cancelled()) {
+                    None => {
+                        let gone = CancellationToken::new();
+                        *active = Some(Active { run, family: None, gone: gone.clone() });
+                        return Ok(Place { slot: Arc::clone(self), run, kept: false });
+                    }
+                    Some(other) if self.has_ended(other.run) => other.gone.clone(),
+                    Some(other) => return Err(other.run),
+                }
+            };
+            leaving.cancelled().await;
+        }
+    }
+
+    fn has_ended(&self, run: RunId) -> bool {
+        self.hub.ends().borrow().as_ref().is_some_and(|end| end.run == run)
+    }
+}
+
+/// A session taken for a run that is not at work yet. Dropping it frees the session.
+struct Place {
+    slot: Arc<Slot>,
+    run: RunId,
+    kept: bool,
+}
+
+impl Place {
+    fn keep(mut self, family: Arc<Activation>, gone: CancellationToken) {
+        self.kept = true;
+        *self.slot.active.lock() = Some(Active { run: self.run, family: Some(family), gone });
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.kept {
+            let mut active = self.slot.active.lock();
+            if let Some(taken) = active.take_if(|active| active.run == self.run) {
+                // Whoever waits for the place looks again.
+                taken.gone.cancel();
+            }
+        }
+    }
+}
+
+/// A handle to a session. Clones are handles to the same one; dropping them stops nothing.
+#[derive(Clone)]
+pub struct Session {
+    runtime: Arc<Inner>,
+    slot: Arc<Slot>,
+    frozen: Option<Arc<Frozen>>,
+}
+
+impl Session {
+    /// The session's name.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.slot.session
+    }
+
+    /// Starts a run. It is durable when this returns, and goes on whether its handle is kept or
+    /// not. If the future is dropped the run may have started all the same.
+    ///
+    /// # Errors
+    /// The session has an unfinished run, or no family; or the run could not be made durable.
+    pub async fn start(&self, input: impl Into<Arc<str>>) -> Result<Run, StartError> {
+        let session = self.id().clone();
+        let frozen = self.frozen.clone().ok_or_else(|| StartError::NoFamily(session.clone()))?;
+        let run = RunId(Uuid::now_v7());
+        let active = |run| StartError::RunActive { session: session.clone(), run };
+        let place = self.slot.occupy(run).await.map_err(active)?;
+        let summary = self.runtime.services.journal.store().session(&session).await?;
+        let newest = summary.as_ref().and_then(|summary| summary.newest.as_ref());
+        if let Some(unfinished) = newest.filter(|newest| newest.finished.is_none()) {
+            return Err(active(unfinished.run));
+        }
+        let from = summary.map_or(Offset(0), |summary| summary.head);
+        let family = self.activation(run, frozen);
+        let start = Start { input: input.into(), parent_run: None };
+        let started = family.wish(AgentId::LEAD, Command::Start(start));
+        let handle = Handle::new(&self.runtime, &self.slot, run, from);
+        let gone = self.runtime.node.activate(Arc::clone(&family))?;
+        place.keep(family, gone);
+        match started.await {
+            Ok(Ok(())) => Ok(Run::new(handle)),
+            Ok(Err(refusal)) => Err(refused(&refusal)),
+            Err(_) => self.after_silence(handle).await,
+        }
+    }
+
+    /// Goes on with the session's unfinished run.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be loaded.
+    pub async fn resume(&self) -> Result<Run, StartError> {
+        let summary = self.runtime.services.journal.store().session(self.id()).await?;
+        let newest = summary.and_then(|summary| summary.newest);
+        let newest = newest.ok_or_else(|| StartError::NothingToResume(self.id().clone()))?;
+        self.resume_run(newest).await
+    }
+
+    /// Goes on with a run of the session. A finished one only shows its end; one that is alive in
+    /// this runtime is joined.
+    pub(super) async fn resume_run(&self, summary: RunSummary) -> Result<Run, StartError> {
+        let run = summary.run;
+        if let Some(finished) = summary.finished {
+            return Ok(Run::new(Handle::new(&self.runtime, &self.slot, run, finished)));
+        }
+        let store = self.runtime.services.journal.store();
+        let head = store.session(self.id()).await?.map_or(Offset(0), |summary| summary.head);
+        let place = match self.slot.occupy(run).await {
+            Ok(place) => place,
+            Err(alive) if alive == run => {
+                return Ok(Run::new(Handle::new(&self.runtime, &self.slot, run, head)));
+            }
+            Err(run) => return Err(StartError::RunActive { session: self.id().clone(), run }),
+        };
+        let frozen = self.thawed(&summary).await?;
+        let family = self.activation(run, frozen);
+        let handle = Handle::new(&self.runtime, &self.slot, run, head);
+        let gone = self.runtime.node.activate(Arc::clone(&family))?;
+        place.keep(family, gone);
+        Ok(Run::new(handle))
+    }
+
+    /// The family that a run was started with.
+    async fn thawed(&self, summary: &RunSummary) -> Result<Arc<Frozen>, StartError> {
+        let store = self.runtime.services.journal.store();
+        let lost = || StartError::FamilyLost(summary.run);
+        let records = store.read(self.id(), summary.first, 1).await?;
+        let hash = records.iter().flat_map(|record| &record.events).find_map(|event| match event {
+            Event::RunStarted(started) => Some(started.family),
+            Event::RunResumed(_)
+            | Event::Message(_)
+            | Event::ModelRequest(_)
+            | Event::ModelFailed(_)
+            | Event::ToolStarted(_)
+            | Event::ToolFinished(_)
+            | Event::SubagentStarted(_)
+            | Event::SubagentFinished(_)
+            | Event::Ending(_)
+            | Event::RunFinished(_) => None,
+        });
+        let hash = hash.ok_or_else(lost)?;
+        if let Some(frozen) = self.frozen.as_ref().filter(|frozen| frozen.hash == hash) {
+            return Ok(Arc::clone(frozen));
+        }
+        let json = store.family(hash).await?.ok_or_else(lost)?;
+        let family = Family::frozen(thaw(&json)?);
+        Ok(Arc::new(self.runtime.registry.assemble(&family)?))
+    }
+
+    fn activation(&self, run: RunId, frozen: Arc<Frozen>) -> Arc<Activation> {
+        let services = Arc::clone(&self.runtime.services);
+        let (session, hub) = (self.id().clone(), Arc::clone(&self.slot.hub));
+        Arc::new(Activation::new(session, run, frozen, services, hub))
+    }
+
+    /// The start was not answered: its generation ended first. The run may be durable all the same.
+    async fn after_silence(&self, handle: Handle) -> Result<Run, StartError> {
+        let store = self.runtime.services.journal.store();
+        if store.run(handle.run).await?.is_some() {
+            return Ok(Run::new(handle));
+        }
+        let mut ends = self.slot.hub.ends();
+        let run = handle.run;
+        let of_run = |end: &Option<crate::hub::RunEnd>| end.as_ref().is_some_and(|e| e.run == run);
+        let end = ends.wait_for(of_run).await.map(|end| end.clone());
+        match end.ok().flatten().map(|end| end.result) {
+            Some(Ok(_)) => Ok(Run::new(handle)),
+            Some(Err(EndedWithout::Broken(failure))) => Err(StartError::Failed(failure)),
+            Some(Err(EndedWithout::ShutDown)) => {
+                let message = "the run did not start: its family failed at the start; start again";
+                Err(StartError::Failed(Failure::new(ErrorCode::AgentCrashed, message)))
+            }
+            None => Err(StartError::ShuttingDown),
+        }
+    }
+}
+
+fn refused(refusal: &Refusal) -> StartError {
+    StartError::Failed(Failure::new(ErrorCode::AgentCrashed, refusal.to_string()))
+}
