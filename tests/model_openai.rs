@@ -79,8 +79,7 @@ async fn a_request_is_sent_with_its_key_and_the_reply_is_read() {
     let adapter = OpenAi::new(settings.with_key(SecretString::from("sk-1"))).unwrap();
     let (sender, mut shown) = mpsc::unbounded_channel();
     let reply = call(&adapter, &Watcher(sender)).await.unwrap();
-    let usage =
-        Usage { model_requests: 1, input_tokens: 43, output_tokens: 7, ..Usage::default() };
+    let usage = Usage { model_requests: 1, input_tokens: 43, output_tokens: 7, ..Usage::default() };
     assert_eq!((reply.text.as_ref(), reply.finish, reply.usage), ("Hi", Finish::Stop, usage));
     assert_eq!((reply.model.as_ref(), reply.calls), ("m-test", vec![]));
     assert_eq!(shown.recv().await.as_deref(), Some(r#"Text("Hi")"#));
@@ -145,7 +144,10 @@ async fn c01_characters_that_reads_cut_stay_whole() {
         let reply = ask(script).await.unwrap();
         assert_eq!(reply.text.as_ref(), case["expected_text"].as_str().unwrap());
     }
-    assert_eq!(code(vec![Step::Send([SSE.as_bytes(), b"data: \xFF\n\n"].concat())]).await, ErrorCode::ModelProtocol);
+    assert_eq!(
+        code(vec![Step::Send([SSE.as_bytes(), b"data: \xFF\n\n"].concat())]).await,
+        ErrorCode::ModelProtocol
+    );
 }
 
 /// Case C02.
@@ -171,8 +173,7 @@ fn steps(name: &str) -> Vec<Step> {
 
 fn impatient(url: &str, idle: Duration, progress: Duration) -> OpenAi {
     let settings = OpenAiSettings::new(url);
-    let settings =
-        OpenAiSettings { idle_timeout: idle, progress_timeout: progress, ..settings };
+    let settings = OpenAiSettings { idle_timeout: idle, progress_timeout: progress, ..settings };
     OpenAi::new(settings).unwrap()
 }
 
@@ -207,7 +208,10 @@ async fn a_stream_of_comments_alone_ends_at_the_progress_deadline() {
 async fn c05_an_error_in_a_stream_is_an_error() {
     for name in ["C05a.sse", "C05c.sse"] {
         let error = ask(sse(&case(name))).await.unwrap_err();
-        assert_eq!((error.failure.code, error.failure.retryable), (ErrorCode::ModelUnavailable, true));
+        assert_eq!(
+            (error.failure.code, error.failure.retryable),
+            (ErrorCode::ModelUnavailable, true)
+        );
     }
     let refused = r#"data: {"error":{"type":"invalid_request_error","message":"bad"}}"#;
     assert_eq!(code(sse(&format!("{refused}\n\n"))).await, ErrorCode::ModelBadRequest);
@@ -325,7 +329,8 @@ async fn a02_a03_dropping_a_request_closes_its_connection() {
 
 #[tokio::test]
 async fn connections_are_used_again_and_a_dead_one_costs_no_request() {
-    let hi = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let hi =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n";
     let body = format!("{hi}data: [DONE]\n\n");
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
     let kept = format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes();

@@ -176,7 +176,8 @@ async fn read_request(stream: &mut TcpStream, shared: &Shared) -> bool {
 fn whole_request(read: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(read);
     let head = text.find("\r\n\r\n")? + 4;
-    let length = |line: &str| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok();
+    let length =
+        |line: &str| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok();
     let body: usize = text[..head].lines().find_map(length).unwrap_or(0);
     (read.len() >= head + body).then(|| text.into_owned())
 }

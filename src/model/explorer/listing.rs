@@ -94,7 +94,8 @@ fn count(counts: &str, unit: &str) -> Option<u64> {
 pub(super) fn first_words(text: &str) -> Option<String> {
     let said = |line: &str| {
         let line = without_number(line);
-        let marks = |c: char| c.is_whitespace() || matches!(c, '#' | '/' | '!' | '*' | ';' | '-' | '"');
+        let marks =
+            |c: char| c.is_whitespace() || matches!(c, '#' | '/' | '!' | '*' | ';' | '-' | '"');
         let line = line.trim_matches(marks);
         (line.chars().any(char::is_alphanumeric)).then(|| line.chars().take(120).collect())
     };

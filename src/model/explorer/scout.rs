@@ -39,8 +39,12 @@ pub(super) fn depth(levels: u32) -> (&'static [&'static str], Value) {
 const PATH: &[&str] = &["path", "dir", "directory", "root", "file"];
 
 pub(super) fn next_move(view: &View<'_>) -> Move {
-    let named: Vec<Entry> =
-        view.task.lines().filter(|line| line.starts_with("- ")).filter_map(listing::entry).collect();
+    let named: Vec<Entry> = view
+        .task
+        .lines()
+        .filter(|line| line.starts_with("- "))
+        .filter_map(listing::entry)
+        .collect();
     // Told of no parts, it takes the whole workspace.
     let folders: Vec<String> = match named.is_empty() {
         true => vec![String::new()],

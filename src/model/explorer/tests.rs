@@ -94,7 +94,11 @@ fn run(files: &Files, call: &RawCall) -> Result<String, String> {
                 false => serde_json::json!({"subagent": "sub-1", "status": "completed",
                     "summary": play(files, task, false).0}),
             };
-            if notice["status"] == "failed" { Err(notice.to_string()) } else { Ok(notice.to_string()) }
+            if notice["status"] == "failed" {
+                Err(notice.to_string())
+            } else {
+                Ok(notice.to_string())
+            }
         }
         other => panic!("unknown tool {other}"),
     }
@@ -192,7 +196,8 @@ fn one_changed_file_changes_the_answer() {
 
 #[test]
 fn an_explorer_reads_and_searches_in_one_reply() {
-    let (report, replies) = play(&files(), "Explore:\n- src/\n- gone.md  (1 lines, 3 bytes)", false);
+    let (report, replies) =
+        play(&files(), "Explore:\n- src/\n- gone.md  (1 lines, 3 bytes)", false);
     let looks = "read_file read_file read_file search_workspace";
     assert_eq!(replies, ["workspace_tree", looks]);
     let expected = "\

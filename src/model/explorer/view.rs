@@ -36,7 +36,8 @@ impl<'a> View<'a> {
                 RequestMessage::Assistant { calls, .. } => asked = calls.as_slice(),
                 RequestMessage::ToolResult { id, name, text, is_error } => {
                     let call = asked.iter().find(|call| call.id == *id);
-                    let arguments = call.and_then(|call| serde_json::from_str(&call.arguments).ok());
+                    let arguments =
+                        call.and_then(|call| serde_json::from_str(&call.arguments).ok());
                     view.exchanges.push(Exchange {
                         name,
                         arguments: arguments.unwrap_or_default(),

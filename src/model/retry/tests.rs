@@ -98,12 +98,8 @@ async fn run(flaky: &Flaky) -> (Result<RawReply, ModelError>, Vec<RetryNotice>) 
         tools: [].into(),
         tool_choice: ToolChoice::Auto,
     };
-    let call = ModelCall {
-        request: &request,
-        agent: "lead",
-        number: RequestNo(1),
-        deltas: &NoDeltas,
-    };
+    let call =
+        ModelCall { request: &request, agent: "lead", number: RequestNo(1), deltas: &NoDeltas };
     let notices = Mutex::new(Vec::new());
     let policy = RetryPolicy::default();
     let note = |notice| notices.lock().push(notice);

@@ -145,7 +145,10 @@ fn mistakes_are_told_with_their_place() {
         told(&format!("{head}turn = 1\n{head}turn = 1\n")),
         "the script: reply 2 (a, turn 1): another reply has the same agent and turn"
     );
-    assert_eq!(told(&format!("{head}turn = 0")), "the script: reply 1 (a, turn 0): turns count from 1");
+    assert_eq!(
+        told(&format!("{head}turn = 0")),
+        "the script: reply 1 (a, turn 0): turns count from 1"
+    );
     assert!(told(&format!("{head}latency = \"soon\"")).contains("`soon` is not a latency"));
     assert!(told(&format!("{head}stall = true\ntext = \"x\"")).contains("has no text"));
     let missing = Scripted::from_file("/no/such/script.toml").unwrap_err().to_string();

@@ -161,11 +161,9 @@ fn b02_a_fragment_that_could_belong_to_two_calls_is_an_error() {
 /// Cases B03 and B04: what the model wrote stays as it is.
 #[test]
 fn b03_b04_arguments_may_be_missing_empty_or_cut() {
-    let got = calls(&[
-        r#"[{"index":0,"id":"a","function":{"name":"list"}},
+    let got = calls(&[r#"[{"index":0,"id":"a","function":{"name":"list"}},
             {"index":1,"id":"b","function":{"name":"list","arguments":""}},
-            {"index":2,"id":"c","function":{"name":"list","arguments":"{\"half"}}]"#,
-    ]);
+            {"index":2,"id":"c","function":{"name":"list","arguments":"{\"half"}}]"#]);
     let expected = [call("a", "list", ""), call("b", "list", ""), call("c", "list", "{\"half")];
     assert_eq!(got, Ok(expected.to_vec()));
 }

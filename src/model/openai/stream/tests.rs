@@ -48,9 +48,8 @@ fn a_stream_reads_the_same_split_at_every_byte() {
     for at in 1..WHOLE.len() {
         let (head, tail) = WHOLE.as_bytes().split_at(at);
         let chunks = [Ok(head.to_vec()), Ok(tail.to_vec())];
-        let events = crate::model::sse::events::<_, std::convert::Infallible>(
-            futures::stream::iter(chunks),
-        );
+        let events =
+            crate::model::sse::events::<_, std::convert::Infallible>(futures::stream::iter(chunks));
         let data: Vec<String> = block_on(events.map(|e| e.unwrap().data().to_owned()).collect());
         assert_eq!(data.len(), 5, "split at {at}");
     }
