@@ -41,15 +41,17 @@ impl fmt::Display for Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
     pub entries: Vec<Entry>,
-    /// Whether the tool left something out.
+    /// Whether the tool left entries out of the levels that it shows.
     pub cut: bool,
+    /// Whether there are more levels.
+    pub shallow: bool,
 }
 
 /// Reads the output of `workspace_tree`.
 pub(super) fn tree(text: &str) -> Listing {
-    let mut listing = Listing { entries: Vec::new(), cut: is_cut(text) };
-    listing.entries.extend(text.lines().filter_map(entry));
-    listing
+    let shallow = text.lines().any(|line| line.starts_with("[cut") && line.contains("levels"));
+    let entries = text.lines().filter_map(entry).collect();
+    Listing { entries, cut: is_cut(text) && !shallow, shallow }
 }
 
 /// Whether a tool's output says that it is not whole.
@@ -57,7 +59,8 @@ pub(super) fn is_cut(text: &str) -> bool {
     let mark = |line: &str| {
         let line = line.trim_start();
         let more = line.starts_with("... ") || line.starts_with('…');
-        line.starts_with("[cut") || line.starts_with("[truncated") || more
+        let unread = line.starts_with('[') && line.ends_with("could not be read to their end]");
+        line.starts_with("[cut") || line.starts_with("[truncated") || more || unread
     };
     text.lines().rev().take(3).any(mark)
 }
@@ -66,15 +69,12 @@ pub(super) fn is_cut(text: &str) -> bool {
 pub(super) fn entry(line: &str) -> Option<Entry> {
     let line = line.trim();
     let line = line.strip_prefix("- ").unwrap_or(line);
-    let (path, counts) = match line.strip_suffix(')').and_then(|line| line.rsplit_once(" (")) {
-        Some((path, counts)) if counts.contains("byte") || counts.contains("line") => {
-            (path.trim_end(), counts)
-        }
-        Some(_) | None => (line, ""),
-    };
+    let noted = line.strip_suffix(')').and_then(|line| line.rsplit_once("  ("));
+    // A remark of the tool; a file of such a name has its counts behind it.
+    let is_remark = noted.is_none() && line.starts_with('[') && line.ends_with(']');
+    let (path, counts) = noted.unwrap_or((line, ""));
     let path = path.strip_prefix("./").unwrap_or(path);
-    let is_path = !path.is_empty() && path != "/" && path != "." && !path.starts_with(['[', '…']);
-    if !is_path || path.starts_with("...") {
+    if is_remark || matches!(path, "" | "." | "/") || path.starts_with("... ") {
         return None;
     }
     Some(Entry {
@@ -90,17 +90,19 @@ fn count(counts: &str, unit: &str) -> Option<u64> {
     part.split_whitespace().next()?.parse().ok()
 }
 
-/// The first line of a file that says something, without line numbers and comment marks.
-pub(super) fn first_words(text: &str) -> Option<String> {
+/// The first line of a read file that says something, without line numbers and comment marks.
+pub(super) fn first_words(path: &str, read: &str) -> Option<String> {
     let said = |line: &str| {
-        let line = without_number(line);
         let marks =
             |c: char| c.is_whitespace() || matches!(c, '#' | '/' | '!' | '*' | ';' | '-' | '"');
-        let line = line.trim_matches(marks);
-        (line.chars().any(char::is_alphanumeric)).then(|| line.chars().take(120).collect())
+        let line = without_number(line).trim_matches(marks);
+        line.chars().any(char::is_alphanumeric).then(|| line.chars().take(120).collect())
     };
-    let header = |line: &&str| !(line.starts_with('[') && line.ends_with(']'));
-    text.lines().filter(header).find_map(said)
+    let remark = |line: &str| line.starts_with('[') && line.ends_with(']');
+    let mut lines = read.lines().peekable();
+    // The tool's first line says which lines of which file follow.
+    lines.next_if(|line| line.strip_prefix(path).is_some_and(|rest| rest.starts_with(": ")));
+    lines.filter(|line| !remark(line)).find_map(said)
 }
 
 /// A line without the number that some tools print before it (`  12| text`, `12: text`).
@@ -131,34 +133,41 @@ mod tests {
 
     #[test]
     fn a_tree_is_read_with_its_counts_and_its_cut_mark() {
-        let text = "src/\nsrc/main (old).rs  (12 lines, 340 bytes)\nlogo.png  (9 bytes)\n\
-                    one.txt  (1 line, 1 byte)\n[cut: the first 5 of 9 entries are shown]";
+        let text = "src/\nsrc/main (old).rs  (12 lines, 340 bytes)\nlogo.png  (binary, 9 bytes)\n\
+                    [id].ts  (1 lines, 1 bytes)\nlatest  (link)\n\
+                    [cut: the first 5 entries are shown, there are more]\n";
         let folder = Entry { path: "src/".to_owned(), lines: None, bytes: None };
         let expected = Listing {
             entries: vec![
                 folder,
                 file("src/main (old).rs", Some(12), 340),
                 file("logo.png", None, 9),
-                file("one.txt", Some(1), 1),
+                file("[id].ts", Some(1), 1),
+                Entry { path: "latest".to_owned(), lines: None, bytes: None },
             ],
             cut: true,
+            shallow: false,
         };
         assert_eq!(tree(text), expected);
         let tops: Vec<&str> = expected.entries.iter().map(Entry::top).collect();
-        assert_eq!(tops, ["src/", "src/", "logo.png", "one.txt"]);
+        assert_eq!(tops, ["src/", "src/", "logo.png", "[id].ts", "latest"]);
         for entry in &expected.entries {
             assert_eq!(super::entry(&format!("- {entry}")).as_ref(), Some(entry));
         }
+        let levels = "[cut: 1 levels are shown; pass `path` or a larger `depth` to see more]";
+        let empty = Listing { entries: vec![], cut: false, shallow: true };
+        assert_eq!(tree(&format!("[empty]\n{levels}\n")), empty);
     }
 
     #[test]
     fn the_first_words_of_a_file_come_without_marks() {
-        let words = |text: &str| first_words(text).unwrap_or_default();
+        let words = |text: &str| first_words("a/b.rs", text).unwrap_or_default();
         assert_eq!(words("\n//! Says hello.\nfn main() {}"), "Says hello.");
-        assert_eq!(words("[README.md: 2 lines]\n   1| # Title\n"), "Title");
+        assert_eq!(words("a/b.rs: lines 1-2 of 2\n     1\t\n     2\t# Title\n"), "Title");
         assert_eq!(words("1: /* x */"), "x");
         assert_eq!(words("2024 was good"), "2024 was good");
-        assert_eq!(first_words("\n---\n"), None);
+        assert_eq!(words("a/b.rs: empty\n"), "");
+        assert_eq!(words("\n---\n[cut: read on with start_line = 5]"), "");
     }
 
     #[test]

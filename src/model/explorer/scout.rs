@@ -164,7 +164,7 @@ fn append_part(text: &mut String, view: &View<'_>, part: &Part) {
     for file in part.files.iter().take(LISTED) {
         let found = view.find(&read_call(view, file)).map(|read| match read.is_error {
             true => format!(": could not be read: {}", words(read.result)),
-            false => listing::first_words(read.result)
+            false => listing::first_words(&file.path, read.result)
                 .map_or_else(|| ": says nothing".to_owned(), |said| format!(": “{said}”")),
         });
         text.push_str(&format!("- {file}{}\n", found.unwrap_or_default()));

@@ -61,6 +61,10 @@ fn tree(files: &Files, path: &str, depth: usize) -> String {
             lines.push(format!("{path}  ({} lines, {} bytes)", text.lines().count(), text.len()));
         }
     }
+    if files.keys().any(|path| path.matches('/').count() >= depth) {
+        let remark = "levels are shown; pass `path` or a larger `depth` to see more]";
+        lines.push(format!("[cut: {depth} {remark}"));
+    }
     lines.join("\n")
 }
 
@@ -74,7 +78,13 @@ fn run(files: &Files, call: &RawCall) -> Result<String, String> {
             Ok(tree(files, path, depth))
         }
         "read_file" => match files.get(path) {
-            Some(text) => Ok((*text).to_owned()),
+            Some(text) => {
+                let numbered = text.lines().enumerate();
+                let lines: Vec<String> =
+                    numbered.map(|(n, line)| format!("{:6}\t{line}", n + 1)).collect();
+                let n = lines.len();
+                Ok(format!("{path}: lines 1-{n} of {n}\n{}\n", lines.join("\n")))
+            }
             None => Err(format!("{path} cannot be read")),
         },
         "search_workspace" => {
@@ -82,7 +92,7 @@ fn run(files: &Files, call: &RawCall) -> Result<String, String> {
             let lines = inside.flat_map(|(file, text)| {
                 let numbered = text.lines().enumerate();
                 let found = numbered.filter(|(_, l)| l.contains("fn ") || l.contains("def "));
-                found.map(move |(n, line)| format!("{file}:{}:{line}", n + 1))
+                found.map(move |(n, line)| format!("{file}:{}: {line}", n + 1))
             });
             Ok(lines.collect::<Vec<_>>().join("\n"))
         }
