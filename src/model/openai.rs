@@ -81,7 +81,9 @@ impl OpenAiSettings {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenAiError {
     /// No key is set.
-    #[error("the environment variable {variable} is not set; set it to the key of the model server")]
+    #[error(
+        "the environment variable {variable} is not set; set it to the key of the model server"
+    )]
     MissingKey {
         /// The variable.
         variable: String,
@@ -282,8 +284,7 @@ async fn bounded_body(mut response: Response) -> Vec<u8> {
 }
 
 fn endpoint(base_url: &str) -> Result<Url, OpenAiError> {
-    let unusable =
-        |detail: String| OpenAiError::BaseUrl { base_url: base_url.to_owned(), detail };
+    let unusable = |detail: String| OpenAiError::BaseUrl { base_url: base_url.to_owned(), detail };
     let mut url: Url = base_url.trim().parse().map_err(|error| unusable(format!("{error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(unusable("it is not an http or https URL".to_owned()));

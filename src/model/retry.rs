@@ -142,12 +142,7 @@ pub async fn call_with_retries(
     }
 }
 
-fn last_failure(
-    error: ModelError,
-    usage: Usage,
-    tries: u32,
-    decision: AfterFailure,
-) -> ModelError {
+fn last_failure(error: ModelError, usage: Usage, tries: u32, decision: AfterFailure) -> ModelError {
     let mut message = error.failure.message.to_string();
     if let AfterFailure::AskedTooLong(asked) = decision {
         message.push_str(&format!("; the server asks to wait {asked:?}, which is too long"));

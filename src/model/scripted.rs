@@ -266,11 +266,16 @@ pub(super) fn show(deltas: &dyn DeltaSink, text: &str, chunks: usize, calls: &[R
     let size = text.len().div_ceil(chunks.max(1)).max(1);
     let mut rest = text;
     while !rest.is_empty() {
-        let (part, after) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
+        let (part, after) = rest.split_at(boundary(rest, size));
         deltas.delta(Delta::Text(part));
         rest = after;
     }
     calls.iter().for_each(|call| deltas.delta(Delta::Call(&call.name)));
+}
+
+/// The first character boundary from `at` on.
+fn boundary(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
 impl ModelProvider for Scripted {

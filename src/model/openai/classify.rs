@@ -134,7 +134,11 @@ mod tests {
             (401, r#"{"message":"no"}"#, ErrorCode::ModelUnauthorized),
             (403, r#""no""#, ErrorCode::ModelUnauthorized),
             (402, r#""pay""#, ErrorCode::ModelQuota),
-            (404, r#"{"message":"no such model","code":"model_not_found"}"#, ErrorCode::ModelNotFound),
+            (
+                404,
+                r#"{"message":"no such model","code":"model_not_found"}"#,
+                ErrorCode::ModelNotFound,
+            ),
             (400, r#"{"code":"model_not_found"}"#, ErrorCode::ModelNotFound),
             (408, r#""slow""#, ErrorCode::ModelTimeout),
             (413, r#""""#, ErrorCode::ModelContextOverflow),
@@ -146,7 +150,11 @@ mod tests {
             (422, r#"{"message":"bad field"}"#, ErrorCode::ModelBadRequest),
             (200, r#"{"code":502,"message":"upstream went away"}"#, ErrorCode::ModelUnavailable),
             (200, r#"{"code":"429","message":"x"}"#, ErrorCode::ModelRateLimited),
-            (200, r#"{"type":"invalid_request_error","message":"bad"}"#, ErrorCode::ModelBadRequest),
+            (
+                200,
+                r#"{"type":"invalid_request_error","message":"bad"}"#,
+                ErrorCode::ModelBadRequest,
+            ),
             (200, r#""busy""#, ErrorCode::ModelUnavailable),
         ];
         for (status, body, expected) in cases {

@@ -221,7 +221,9 @@ fn until_date(date: &str, now: Option<&str>) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
+    type Fields = &'static [(&'static str, &'static str)];
+
+    fn headers(fields: Fields) -> HeaderMap {
         fields.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
@@ -229,13 +231,16 @@ mod tests {
     #[test]
     fn c08_the_wait_that_a_server_asks_for() {
         let seconds = |n| Some(Duration::from_secs(n));
-        let date = "Mon, 21 Sep 2026 14:13:20 GMT";
-        let cases: [(&[(&'static str, &str)], Option<Duration>); 9] = [
+        const DATE: &str = "Mon, 21 Sep 2026 14:13:20 GMT";
+        let cases: [(Fields, Option<Duration>); 9] = [
             (&[("retry-after", "3")], seconds(3)),
             (&[("retry-after", "0.25")], Some(Duration::from_millis(250))),
-            (&[("retry-after", "9"), ("retry-after-ms", "1500")], Some(Duration::from_millis(1500))),
-            (&[("retry-after", date), ("date", "Mon, 21 Sep 2026 14:13:16 GMT")], seconds(4)),
-            (&[("retry-after", date), ("date", "Mon, 21 Sep 2026 14:13:26 GMT")], None),
+            (
+                &[("retry-after", "9"), ("retry-after-ms", "1500")],
+                Some(Duration::from_millis(1500)),
+            ),
+            (&[("retry-after", DATE), ("date", "Mon, 21 Sep 2026 14:13:16 GMT")], seconds(4)),
+            (&[("retry-after", DATE), ("date", "Mon, 21 Sep 2026 14:13:26 GMT")], None),
             (&[("retry-after", "soon")], None),
             (&[("retry-after", "-5")], None),
             (&[("retry-after", "7200")], seconds(7200)),

@@ -251,7 +251,8 @@ mod tests {
         let tools = [tool(r#" {"type":"object"} "#), tool(r#"{"type":"object","x":1}"#)].into();
         let request = ModelRequest { tools, tool_choice: ToolChoice::Required, ..request() };
         let text = String::from_utf8(body(&request).unwrap()).unwrap();
-        let tool = r#"{"type":"function","function":{"name":"look","description":"Looks","parameters":"#;
+        let tool =
+            r#"{"type":"function","function":{"name":"look","description":"Looks","parameters":"#;
         let expected = format!(
             r#"{HEAD},"tools":[{tool}{{"type":"object"}}}}}},{tool}{{"type":"object","x":1}}}}}}],"tool_choice":"required"}}"#
         );

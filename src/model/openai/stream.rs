@@ -151,3 +151,6 @@ fn counted(failure: Failure) -> ModelError {
     let usage = Usage { model_requests: 1, ..Usage::default() };
     ModelError { failure, usage, retry_after: None }
 }
+
+#[cfg(test)]
+mod tests;
