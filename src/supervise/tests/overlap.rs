@@ -25,8 +25,9 @@ async fn an_actor_that_blocks_its_thread_is_waited_for() {
     act(&slot, Act::Panic("boom"));
     let halting = UnitStatus::Halting { generation: Generation::FIRST };
     reach(&mut status, &halting).await;
-    // Ten times the wait before a restart: one that comes too early shows here.
-    let early = tokio::time::timeout(Duration::from_secs(1), status.changed()).await;
+    // Longer than the wait before a restart and the time to the first report of a stuck actor: a
+    // restart that comes too early shows here.
+    let early = tokio::time::timeout(Duration::from_millis(1_500), status.changed()).await;
     assert!(early.is_err(), "went on to {:?}", *status.borrow());
     assert_eq!(census.living(), 1);
 
@@ -128,8 +129,7 @@ async fn a_supervisor_that_panics_comes_back_with_its_units_and_nothing_overlaps
 
 #[tokio::test(start_paused = true)]
 async fn the_units_of_a_supervisor_that_failed_for_good_are_stopped() {
-    let mut policy = RestartPolicy::default();
-    policy.max_restarts = 0;
+    let policy = RestartPolicy { max_restarts: 0, ..RestartPolicy::default() };
     let root = Root::start(policy, StopOrder::Reverse);
     let census = Census::default();
     let mut status = add(root.supervisor(), "family", solo(&census).0);
