@@ -38,6 +38,32 @@ async fn an_actor_that_blocks_its_thread_is_waited_for() {
     assert_eq!(census.living(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_shutdown_out_of_time_waits_for_an_actor_that_blocks_its_thread() {
+    let (root, census) = (root(), Census::default());
+    let (unit, lead) = solo(&census);
+    let mut status = add(root.supervisor(), "family", unit);
+    reach(&mut status, &running(1)).await;
+    let (gate, blocks) = mpsc::channel::<()>();
+    let (inside, entered) = tokio::sync::oneshot::channel();
+    act(
+        &lead,
+        Act::Call(Box::new(move || {
+            drop(inside.send(()));
+            drop(blocks.recv());
+        })),
+    );
+    entered.await.unwrap();
+    let shutdown = root.shutdown(Duration::ZERO);
+    let early = tokio::time::timeout(Duration::from_millis(300), shutdown).await;
+    assert!(early.is_err(), "returned while an actor lives");
+    assert_eq!(census.living(), 1);
+    drop(gate);
+    root.shutdown(Duration::ZERO).await;
+    assert_eq!(*status.borrow(), UnitStatus::Stopped);
+    assert_eq!(census.living(), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_killed_actor_held_is_dropped_before_the_next_generation_starts() {
     let (root, census) = (root(), Census::default());
