@@ -49,8 +49,8 @@ async fn a_shutdown_out_of_time_waits_for_an_actor_that_blocks_its_thread() {
     act(
         &lead,
         Act::Call(Box::new(move || {
-            drop(inside.send(()));
-            drop(blocks.recv());
+            let _ = inside.send(());
+            let _ = blocks.recv();
         })),
     );
     entered.await.unwrap();
