@@ -19,7 +19,7 @@ use super::scope::SpawnRefused;
 use super::unit::{Ending, Exit, ExitClass, Generation, Tag, UnitFailure, UnitId};
 
 /// How long a kill may take before it is reported. It is waited for in any case.
-const REPORT_STUCK_AFTER: Duration = Duration::from_secs(5);
+const REPORT_STUCK_AFTER: Duration = Duration::from_secs(1);
 
 /// Resolves when the task is finished and all that it owned is dropped. ractor's own `wait`
 /// resolves earlier, while the state may still be alive.

@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use ractor::concurrency::JoinHandle;
 use ractor::{
     Actor, ActorId, ActorProcessingErr, ActorRef, ActorRuntime, SpawnErr, SupervisionEvent,
@@ -151,8 +152,7 @@ impl Scope {
         tag: Tag,
         actor: Supervised<A>,
         arguments: A::Arguments,
-    ) -> Result<(ActorRef<A::Msg>, impl Future<Output = Result<(), UnitFailure>>), SpawnRefused>
-    {
+    ) -> Result<(ActorRef<A::Msg>, Started), SpawnRefused> {
         let mut routes = self.host.as_ref().map(|host| host.routes.lock());
         let mut members = self.life.members.lock();
         self.life.admits(&members)?;
@@ -177,14 +177,14 @@ impl Scope {
         let hold = Hold::Actor(actor.get_cell());
         let member = Member { tag, bond, fault, hold, joined: joined.clone(), watch };
         members.living.insert(MemberId::Actor(id), member);
-        let started = async move {
+        let started = Box::pin(async move {
             // Joining is what drives the start forward; it goes on without this if dropped.
             tokio::select! {
                 biased;
                 outcome = &mut started => outcome.unwrap_or_else(|_| Err(gone())),
                 () = joined => started.try_recv().unwrap_or_else(|_| Err(gone())),
             }
-        };
+        });
         Ok((actor, started))
     }
 
@@ -202,6 +202,9 @@ impl Scope {
 fn gone() -> UnitFailure {
     UnitFailure::new("it was gone before it had started")
 }
+
+/// The outcome of an actor's start.
+type Started = BoxFuture<'static, Result<(), UnitFailure>>;
 
 type Starting = JoinHandle<Result<JoinHandle<()>, SpawnErr>>;
 

@@ -25,8 +25,9 @@ async fn an_actor_that_blocks_its_thread_is_waited_for() {
     act(&slot, Act::Panic("boom"));
     let halting = UnitStatus::Halting { generation: Generation::FIRST };
     reach(&mut status, &halting).await;
-    // Ten times the wait before a restart: one that comes too early shows here.
-    let early = tokio::time::timeout(Duration::from_secs(1), status.changed()).await;
+    // Longer than the wait before a restart and the time to the first report of a stuck actor: a
+    // restart that comes too early shows here.
+    let early = tokio::time::timeout(Duration::from_millis(1_500), status.changed()).await;
     assert!(early.is_err(), "went on to {:?}", *status.borrow());
     assert_eq!(census.living(), 1);
 
@@ -34,6 +35,32 @@ async fn an_actor_that_blocks_its_thread_is_waited_for() {
     reach(&mut status, &running(2)).await;
     assert_eq!((census.living(), census.most()), (1, 1));
     root.shutdown(Duration::from_secs(10)).await;
+    assert_eq!(census.living(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_shutdown_out_of_time_waits_for_an_actor_that_blocks_its_thread() {
+    let (root, census) = (root(), Census::default());
+    let (unit, lead) = solo(&census);
+    let mut status = add(root.supervisor(), "family", unit);
+    reach(&mut status, &running(1)).await;
+    let (gate, blocks) = mpsc::channel::<()>();
+    let (inside, entered) = tokio::sync::oneshot::channel();
+    act(
+        &lead,
+        Act::Call(Box::new(move || {
+            let _ = inside.send(());
+            let _ = blocks.recv();
+        })),
+    );
+    entered.await.unwrap();
+    let shutdown = root.shutdown(Duration::ZERO);
+    let early = tokio::time::timeout(Duration::from_millis(300), shutdown).await;
+    assert!(early.is_err(), "returned while an actor lives");
+    assert_eq!(census.living(), 1);
+    drop(gate);
+    root.shutdown(Duration::ZERO).await;
+    assert_eq!(*status.borrow(), UnitStatus::Stopped);
     assert_eq!(census.living(), 0);
 }
 
@@ -128,8 +155,7 @@ async fn a_supervisor_that_panics_comes_back_with_its_units_and_nothing_overlaps
 
 #[tokio::test(start_paused = true)]
 async fn the_units_of_a_supervisor_that_failed_for_good_are_stopped() {
-    let mut policy = RestartPolicy::default();
-    policy.max_restarts = 0;
+    let policy = RestartPolicy { max_restarts: 0, ..RestartPolicy::default() };
     let root = Root::start(policy, StopOrder::Reverse);
     let census = Census::default();
     let mut status = add(root.supervisor(), "family", solo(&census).0);

@@ -12,7 +12,11 @@ async fn restarts(unit: impl Fn(Log<u128>) -> Play) -> (Vec<u128>, UnitStatus, U
     let sibling = add(root.supervisor(), "sibling", solo(&Census::default()).0);
     let starts = Log::default();
     let mut status = add(root.supervisor(), "failing", unit(starts.clone()));
-    status.wait_for(UnitStatus::is_final).await.unwrap();
+    let last = status.wait_for(UnitStatus::is_final);
+    assert!(
+        tokio::time::timeout(Duration::from_secs(600), last).await.is_ok(),
+        "restarts for ever"
+    );
     tokio::time::sleep(Duration::from_secs(60)).await;
     let outcome = (starts.entries(), status.borrow().clone(), sibling.borrow().clone());
     root.shutdown(Duration::ZERO).await;
