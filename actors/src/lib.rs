@@ -6,6 +6,8 @@
 //! Start with [`machine`] for the shape of a decision, then [`agent`] for the one machine that a
 //! lead and its subagents share.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used))]
+
 pub mod agent;
 pub mod brain;
 pub mod budget;

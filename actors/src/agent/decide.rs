@@ -7,7 +7,7 @@ use super::{AgentMachine, AgentState, Command, Key, Left, Outcome, Phase, Refusa
 use super::{ending, recovery};
 use crate::brain::StepContext;
 use crate::budget::Facts;
-use crate::call::{CallKind, CallResult, CallStatus, ProposedCall};
+use crate::call::{CallKind, CallResult, CallStatus, EffectClass, ProposedCall};
 use crate::event::{Event, ModelFailed, ToolStarted};
 use crate::failure::{ErrorCode, Failure};
 use crate::id::{CallId, RequestNo};
@@ -76,37 +76,36 @@ fn settle_model(
 
 fn settle_tool(draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
     let key = Key::Tool(call);
-    let (turn, ending) =
-        open_turn(&draft, call, ProposedCall::is_tool).ok_or(Refusal::Stale(key))?;
+    let open = open_turn(&draft, call, ProposedCall::is_tool).ok_or(Refusal::Stale(key))?;
     let (result, duration) = match outcome {
         Outcome::Tool { status, text, duration } => {
             (CallResult::new(*status, Arc::clone(text)), *duration)
         }
         Outcome::Panicked { message } => (call_panicked(message), Millis::default()),
-        Outcome::Gone => (call_stopped(ending), Millis::default()),
+        Outcome::Gone => (tool_stopped(&open, call), Millis::default()),
         Outcome::Replied(_) | Outcome::ModelFailed { .. } | Outcome::Leased | Outcome::Child(_) => {
             return Err(Refusal::Misfit(key));
         }
     };
-    Ok(settle_call(draft, turn, ending, call, result, duration))
+    Ok(settle_call(draft, open, call, result, duration))
 }
 
 fn settle_child(draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
     let key = Key::Child(call);
-    let (turn, ending) = open_turn(&draft, call, is_subagent).ok_or(Refusal::Stale(key))?;
+    let open = open_turn(&draft, call, is_subagent).ok_or(Refusal::Stale(key))?;
     let result = match outcome {
         Outcome::Child(finished) => {
             let started = draft.state.children.get(&call).map(|child| &child.started);
             subagent::notice(started, finished)
         }
         Outcome::Panicked { message } => call_panicked(message),
-        Outcome::Gone => call_stopped(ending),
+        Outcome::Gone => call_stopped(open.ending),
         Outcome::Replied(_)
         | Outcome::ModelFailed { .. }
         | Outcome::Tool { .. }
         | Outcome::Leased => return Err(Refusal::Misfit(key)),
     };
-    Ok(settle_call(draft, turn, ending, call, result, Millis::default()))
+    Ok(settle_call(draft, open, call, result, Millis::default()))
 }
 
 fn settle_lease(
@@ -128,12 +127,12 @@ fn settle_lease(
             Ok(draft.into_events())
         }
         Outcome::Panicked { message } => {
-            let (turn, result) = (turn.clone(), call_panicked(message));
-            Ok(settle_call(draft, turn, false, call, result, Millis::default()))
+            let (open, result) = (Open::acting(turn), call_panicked(message));
+            Ok(settle_call(draft, open, call, result, Millis::default()))
         }
         Outcome::Gone => {
-            let (turn, result) = (turn.clone(), call_stopped(false));
-            Ok(settle_call(draft, turn, false, call, result, Millis::default()))
+            let (open, result) = (Open::acting(turn), call_stopped(false));
+            Ok(settle_call(draft, open, call, result, Millis::default()))
         }
         Outcome::Replied(_)
         | Outcome::ModelFailed { .. }
@@ -146,13 +145,20 @@ fn is_subagent(call: &ProposedCall) -> bool {
     call.kind == CallKind::Subagent
 }
 
-/// The turn in which a call of that kind is dispatched and unsettled, and whether the agent is
-/// ending.
-fn open_turn(
-    draft: &Draft<'_>,
-    call: CallId,
-    fits: fn(&ProposedCall) -> bool,
-) -> Option<(Turn, bool)> {
+/// A turn with calls in flight, and whether its agent is ending.
+struct Open {
+    turn: Turn,
+    ending: bool,
+}
+
+impl Open {
+    fn acting(turn: &Turn) -> Self {
+        Self { turn: turn.clone(), ending: false }
+    }
+}
+
+/// The turn in which a call of that kind is dispatched and unsettled.
+fn open_turn(draft: &Draft<'_>, call: CallId, fits: fn(&ProposedCall) -> bool) -> Option<Open> {
     let (turn, ending) = match &draft.state.phase {
         Phase::Acting(turn) => (turn, false),
         Phase::Ending(closing) => match &closing.left {
@@ -162,18 +168,18 @@ fn open_turn(
         Phase::Resting | Phase::Deciding | Phase::Thinking { .. } | Phase::Done(_) => return None,
     };
     let running = turn.dispatched().any(|entry| entry.call == call && fits(entry));
-    running.then(|| (turn.clone(), ending))
+    running.then(|| Open { turn: turn.clone(), ending })
 }
 
 /// Records a result; then goes on with what became possible, or ends if that was awaited.
 fn settle_call(
     mut draft: Draft<'_>,
-    mut turn: Turn,
-    ending: bool,
+    open: Open,
     call: CallId,
     result: CallResult,
     duration: Millis,
 ) -> Vec<Event> {
+    let Open { mut turn, ending } = open;
     draft.finish_call(&mut turn, call, result, duration);
     match (ending, turn.is_settled()) {
         (true, true) => draft.finish_ending(),
@@ -186,6 +192,16 @@ fn settle_call(
 
 fn call_panicked(message: &str) -> CallResult {
     CallResult::new(CallStatus::Error, format!("the tool failed inside: {message}"))
+}
+
+/// A change that was stopped in the middle may have happened; the model has to be told.
+fn tool_stopped(open: &Open, call: CallId) -> CallResult {
+    let effect = open.turn.call(call).and_then(|entry| entry.proposed.effect());
+    let CallResult { status, text, full_size } = call_stopped(open.ending);
+    if effect.is_none_or(EffectClass::may_run_again) {
+        return CallResult { status, text, full_size };
+    }
+    CallResult::new(status, format!("{text}; whether it happened is not known"))
 }
 
 fn call_stopped(ending: bool) -> CallResult {

@@ -100,6 +100,16 @@ fn a_tool_that_was_let_finish_keeps_its_real_result() {
 }
 
 #[test]
+fn a_change_that_was_stopped_in_the_middle_says_that_its_effect_is_not_known() {
+    let batch = vec![raw_call("write", "{}")];
+    let mut lead =
+        Bench::lead(family()).given(&[start("go"), calls(1, batch), leased(id(0)), cancel()]);
+    lead.take(&settle(Key::Tool(id(0)), Outcome::Gone)).unwrap();
+    let text = "cancelled before it was done; whether it happened is not known";
+    assert_eq!(lead.settled()[&id(0)], CallResult::new(CallStatus::Cancelled, text));
+}
+
+#[test]
 fn a_cancel_with_nothing_in_flight_ends_at_once() {
     let write = raw_call("write", "{}");
     let mut lead = Bench::lead(family()).given(&[start("go"), calls(1, vec![write.clone()])]);

@@ -70,11 +70,11 @@ fn a_text_reply_ends_the_run_and_its_own_usage_is_counted() {
 fn the_estimate_is_a_quarter_of_the_bytes_that_are_sent() {
     let mut lead = Bench::lead(family());
     let estimate = |events: &[Event]| {
-        let requests = events.iter().filter_map(|event| match event {
+        let mut requests = events.iter().filter_map(|event| match event {
             Event::ModelRequest(requested) => Some(requested.estimated_tokens),
             _ => None,
         });
-        requests.last().unwrap()
+        requests.next_back().unwrap()
     };
     let first = estimate(&lead.take(&start(&"x".repeat(4_000))).unwrap());
     let look = raw_call("look", &format!("{{\"p\":\"{}\"}}", "y".repeat(392)));

@@ -144,6 +144,7 @@ fn demand_name<W>(key: &Key, demand: &Demand<W>) -> String {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the table is a file beside this test")]
 fn the_table_is_the_one_that_was_reviewed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transitions.txt");
     let table = table();
