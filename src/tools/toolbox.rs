@@ -247,7 +247,10 @@ async fn supervised(
     };
     tokio::select! {
         biased;
-        ended = &mut work => settled(ended),
+        ended = &mut work => {
+            let output = settled(ended);
+            if cancelled.is_cancelled() { after_cancel(output) } else { output }
+        }
         () = cancelled.cancelled() => match timeout(CANCEL_GRACE, work).await {
             Ok(ended) => after_cancel(settled(ended)),
             Err(_) => cancelled_output("cancelled before it was done"),

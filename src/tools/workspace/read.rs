@@ -19,7 +19,8 @@ const LINES_CAP: u64 = 2000;
 /// The most bytes of one line that are shown.
 const LINE_CAP: usize = 2000;
 
-/// How many bytes are read beyond the shown lines to tell how many lines there are in all.
+/// How many bytes are read beyond the shown lines to tell how many lines there are in all, and the
+/// longest line that is read over.
 const COUNT_CAP: usize = 64 * 1024 * 1024;
 
 /// The buffer of the reader; its first filling decides whether a file is text.
@@ -114,16 +115,14 @@ impl Lines {
             let number = lines.total + 1;
             let wanted = !full && number >= start && number <= end;
             // Lines that nobody sees are read in one go but not kept.
-            let Some(line) = next_line(reader, if wanted { LINE_CAP } else { 0 })? else { break };
+            let cap = if wanted { LINE_CAP } else { 0 };
+            let Some(line) = next_line(reader, cap, COUNT_CAP - beyond)? else { break };
             lines.total = number;
-            if wanted && lines.push(number, start, &line) {
-                continue;
-            }
-            full |= wanted;
+            full |= wanted && !lines.push(number, start, &line);
             if number > end || full {
-                beyond = beyond.saturating_add(line.full + 1);
+                beyond = COUNT_CAP.min(beyond + line.full);
             }
-            if beyond > COUNT_CAP {
+            if beyond == COUNT_CAP || !line.ended {
                 lines.counted = false;
                 break;
             }
@@ -137,7 +136,12 @@ impl Lines {
         let kept = kept.strip_suffix('\r').unwrap_or(&kept);
         let mut text = format!("{number:>6}\t{kept}");
         if line.full > line.kept.len() {
-            text.push_str(&format!(" [cut: {} of {} bytes]", line.kept.len(), line.full));
+            let more_than = if line.ended { "" } else { "more than " };
+            text.push_str(&format!(
+                " [cut: {} of {more_than}{} bytes]",
+                line.kept.len(),
+                line.full
+            ));
         }
         text.push('\n');
         let fits = number - start < LINES_CAP && self.text.len() + text.len() <= TEXT_CAP;
@@ -156,8 +160,11 @@ impl Lines {
             return Ok(format!("{path}: empty\n"));
         }
         if start > *total {
-            let text = format!("`{path}` has {total} lines: start_line {start} is beyond its end");
-            return Err(Stop::Failed(text));
+            return Err(Stop::Failed(if *counted {
+                format!("`{path}` has {total} lines: start_line {start} is beyond its end")
+            } else {
+                format!("line {total} of `{path}` is too long to be read over: search the file")
+            }));
         }
         let mut told = format!("{path}: lines {start}-{last} of {about}{total}\n{text}");
         if *last < end.min(*total) {

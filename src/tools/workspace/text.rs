@@ -39,17 +39,25 @@ impl<R: Read> Read for Watched<'_, R> {
 pub(super) struct Line {
     /// The first bytes of it, as many as were asked for.
     pub(super) kept: Vec<u8>,
-    /// Its full length in bytes.
+    /// Its length in bytes, as far as it was read.
     pub(super) full: usize,
+    /// Whether it was read to its end.
+    pub(super) ended: bool,
 }
 
-/// Reads the next line and keeps at most `cap` bytes of it; nothing at the end of the file.
-pub(super) fn next_line(reader: &mut impl BufRead, cap: usize) -> io::Result<Option<Line>> {
+/// Reads the next line and keeps at most `cap` bytes of it; nothing at the end of the file. Gives up
+/// on a line soon after `most` bytes.
+pub(super) fn next_line(
+    reader: &mut impl BufRead,
+    cap: usize,
+    most: usize,
+) -> io::Result<Option<Line>> {
     let mut line = Line::default();
     let mut read_any = false;
     loop {
         let buffer = reader.fill_buf()?;
         if buffer.is_empty() {
+            line.ended = true;
             return Ok(read_any.then_some(line));
         }
         read_any = true;
@@ -60,7 +68,8 @@ pub(super) fn next_line(reader: &mut impl BufRead, cap: usize) -> io::Result<Opt
         line.full += part.len();
         let used = part.len() + usize::from(end.is_some());
         reader.consume(used);
-        if end.is_some() {
+        line.ended = end.is_some();
+        if line.ended || line.full > most {
             return Ok(Some(line));
         }
     }
@@ -80,12 +89,19 @@ mod tests {
         for size in 1..8 {
             let mut reader = io::BufReader::with_capacity(size, &b"abcdef\n\nxy"[..]);
             let mut lines = Vec::new();
-            while let Some(line) = next_line(&mut reader, 3).unwrap() {
+            while let Some(line) = next_line(&mut reader, 3, 100).unwrap() {
                 lines.push(line);
             }
-            let line = |kept: &str, full| Line { kept: kept.into(), full };
+            let line = |kept: &str, full| Line { kept: kept.into(), full, ended: true };
             assert_eq!(lines, [line("abc", 6), line("", 0), line("xy", 2)], "buffer of {size}");
         }
+    }
+
+    #[test]
+    fn a_line_without_end_is_given_up() {
+        let mut reader = io::BufReader::with_capacity(4, io::repeat(b'x'));
+        let line = next_line(&mut reader, 3, 9).unwrap();
+        assert_eq!(line, Some(Line { kept: b"xxx".into(), full: 12, ended: false }));
     }
 
     #[test]
