@@ -1,2 +1,0 @@
-//! Settings.
-pub mod subagent_tool;
