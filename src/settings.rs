@@ -13,6 +13,3 @@ pub mod run;
 pub mod subagent_tool;
 pub(crate) mod table;
 pub mod value;
-
-#[cfg(test)]
-mod tests;

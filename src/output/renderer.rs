@@ -36,23 +36,36 @@ pub struct Style {
     pub answer_on_terminal: bool,
 }
 
+/// Where a stream leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// To a terminal.
+    Terminal,
+    /// To a file or another program.
+    Elsewhere,
+}
+
+impl Stream {
+    /// Where this one leads.
+    #[must_use]
+    pub fn of(stream: &impl io::IsTerminal) -> Self {
+        if stream.is_terminal() { Self::Terminal } else { Self::Elsewhere }
+    }
+}
+
 /// The width of lines where no better one is known.
 pub const WIDTH: usize = 120;
 
 impl Style {
-    /// The style for these streams. `no_color` is the variable `NO_COLOR`: any text in it turns
-    /// colours off.
+    /// The style for streams of these kinds. `no_color` is the variable `NO_COLOR`: any text in it
+    /// turns colours off.
     #[must_use]
-    pub fn for_streams(
-        stdout: &dyn io::IsTerminal,
-        stderr: &dyn io::IsTerminal,
-        no_color: Option<&OsStr>,
-    ) -> Self {
+    pub fn for_streams(stdout: Stream, stderr: Stream, no_color: Option<&OsStr>) -> Self {
         let allowed = no_color.is_none_or(OsStr::is_empty);
         Self {
-            colour: allowed && stderr.is_terminal(),
+            colour: allowed && stderr == Stream::Terminal,
             width: WIDTH,
-            answer_on_terminal: stdout.is_terminal(),
+            answer_on_terminal: stdout == Stream::Terminal,
         }
     }
 }

@@ -94,6 +94,7 @@ fn show_or_refuse(error: &clap::Error) -> Result<Parsed, SettingsError> {
     version,
     after_help = EXIT_CODES,
     subcommand_required = true,
+    arg_required_else_help = false,
     disable_help_subcommand = true
 )]
 struct CommandLine {
