@@ -1,0 +1,188 @@
+//! One run of a family, as each way of showing it must look.
+
+mod inspect;
+mod live;
+
+use std::sync::Arc;
+
+use kinfolk_actors::call::{CallKind, CallResult, CallStatus, EffectClass, ProposedCall};
+use kinfolk_actors::event::{
+    AgentUsage, Event, Finish, FinishReason, Message, Outcome, Recorded, Reply, RunFinished,
+    RunStarted, SubagentFinished, SubagentStarted, ToolFinished, ToolStarted, UserMessage,
+};
+use kinfolk_actors::family::{Caps, FamilyHash, Role};
+use kinfolk_actors::id::{AgentId, Attempt, CallId, Offset, RequestNo, RunId};
+use kinfolk_actors::time::{Millis, Timestamp};
+use kinfolk_actors::usage::Usage;
+
+const RUN: RunId = RunId(uuid::Uuid::from_u128(7));
+const SUB: AgentId = AgentId(1);
+const START: u64 = 1_790_000_000_000;
+
+fn call(agent: AgentId, n: u32) -> CallId {
+    CallId { run: RUN, agent, n }
+}
+
+fn proposed(id: CallId, name: &str, arguments: &str, kind: CallKind) -> ProposedCall {
+    ProposedCall {
+        call: id,
+        alias: "call_1_0".into(),
+        name: name.into(),
+        arguments: arguments.into(),
+        kind,
+        provider_id: "".into(),
+    }
+}
+
+fn tokens(input: u64, output: u64) -> Usage {
+    let model_requests = 1;
+    Usage { model_requests, input_tokens: input, output_tokens: output, ..Usage::default() }
+}
+
+fn reply(text: &str, calls: Vec<ProposedCall>, usage: Usage) -> Event {
+    let finish = if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
+    Event::Message(Message::Assistant(Reply {
+        request: RequestNo(1),
+        text: text.into(),
+        calls,
+        finish,
+        usage,
+        model: "m".into(),
+        duration_ms: Millis(5),
+        opaque: None,
+    }))
+}
+
+fn finished(outcome: Outcome, finish_reason: FinishReason, text: &str) -> RunFinished {
+    let lead = Usage { turns: 2, tool_calls: 1, ..tokens(1_000, 100) };
+    let sub = Usage { turns: 2, tool_calls: 2, ..tokens(500, 50) };
+    let mut usage = lead;
+    usage.add(&sub);
+    RunFinished {
+        outcome,
+        finish_reason,
+        text: text.into(),
+        error: None,
+        usage,
+        agents: vec![
+            AgentUsage { agent: AgentId::LEAD, name: "lead".into(), usage: lead },
+            AgentUsage { agent: SUB, name: "explorer".into(), usage: sub },
+        ],
+        duration_ms: Millis(3_250),
+    }
+}
+
+fn sub_started() -> Event {
+    Event::SubagentStarted(SubagentStarted {
+        subagent: SUB,
+        name: "explorer".into(),
+        role: Role::Explore,
+        task: "count\nthe files".into(),
+        label: Some("count \u{1b}[2J".into()),
+        write_scope: Vec::new(),
+        for_call: call(AgentId::LEAD, 0),
+        depth: 1,
+    })
+}
+
+fn tool_finished(id: CallId, name: &str, result: (CallStatus, &str), ms: u64) -> Event {
+    let (status, text) = result;
+    let result = CallResult::new(status, text);
+    Event::ToolFinished(ToolFinished {
+        call: id,
+        name: name.into(),
+        result,
+        duration_ms: Millis(ms),
+    })
+}
+
+/// The lead asks one explorer, whose second call fails, and answers.
+fn story() -> Vec<Recorded> {
+    let lead = AgentId::LEAD;
+    let tool = CallKind::Tool(EffectClass::ReadOnly);
+    let path = r#"{"path":"a.txt"}"#;
+    let started = |n| {
+        let (name, arguments) = ("read_file".into(), path.into());
+        Event::ToolStarted(ToolStarted { call: call(SUB, n), name, arguments })
+    };
+    let events = vec![
+        (
+            lead,
+            Event::RunStarted(RunStarted {
+                input: "how many?".into(),
+                model: "openai:m".into(),
+                limits: Caps::default(),
+                family: FamilyHash([0; 32]),
+                parent_run: None,
+            }),
+        ),
+        (
+            lead,
+            reply(
+                "I ask.",
+                vec![proposed(call(lead, 0), "call_subagent", "{}", CallKind::Subagent)],
+                tokens(400, 40),
+            ),
+        ),
+        (lead, sub_started()),
+        (SUB, Event::Message(Message::User(UserMessage { text: "count".into(), for_call: None }))),
+        (
+            SUB,
+            reply(
+                "",
+                vec![
+                    proposed(call(SUB, 0), "read_file", path, tool),
+                    proposed(call(SUB, 1), "read_file", path, tool),
+                ],
+                tokens(200, 20),
+            ),
+        ),
+        (SUB, started(0)),
+        (SUB, tool_finished(call(SUB, 0), "read_file", (CallStatus::Ok, "x"), 12)),
+        (SUB, started(1)),
+        (
+            SUB,
+            tool_finished(
+                call(SUB, 1),
+                "read_file",
+                (CallStatus::Error, "no\nfile \u{9b}31m"),
+                1_500,
+            ),
+        ),
+        (SUB, reply("two", Vec::new(), tokens(300, 30))),
+        (
+            SUB,
+            Event::SubagentFinished(SubagentFinished {
+                subagent: SUB,
+                status: Outcome::Completed,
+                summary: "two".into(),
+                usage: Usage { turns: 2, tool_calls: 2, ..tokens(500, 50) },
+                error: None,
+            }),
+        ),
+        (lead, tool_finished(call(lead, 0), "call_subagent", (CallStatus::Ok, "{}"), 2_000)),
+        (lead, reply("There are two.", Vec::new(), tokens(600, 60))),
+        (
+            lead,
+            Event::RunFinished(finished(
+                Outcome::Completed,
+                FinishReason::Completed,
+                "There are two.\n",
+            )),
+        ),
+    ];
+    let place = |(n, (agent, event)): (u64, (AgentId, Event))| Recorded {
+        offset: Offset(n),
+        session: "trip".parse().unwrap(),
+        run: RUN,
+        attempt: Attempt(1),
+        agent,
+        at: Timestamp(START + n * 250),
+        event,
+    };
+    (0..).zip(events).map(place).collect()
+}
+
+fn arc(recorded: Recorded) -> crate::events::RunEvent {
+    crate::events::RunEvent::Journaled(Arc::new(recorded))
+}
