@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kinfolk_actors::brain::{Brain, PhaseBrain};
-use kinfolk_actors::family::{
-    ApprovalMode, Caps, Family as FrozenFamily, Role, ToolChoicePlan,
-};
+use kinfolk_actors::family::{ApprovalMode, Caps, Family as FrozenFamily, Role, ToolChoicePlan};
 
 use crate::tools::tool::Tool;
 

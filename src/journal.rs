@@ -40,8 +40,14 @@ struct Shared {
 }
 
 enum Item {
-    Append { append: Append, done: Done },
-    Claim { session: SessionId, reply: oneshot::Sender<Result<Claim, StoreError>> },
+    Append {
+        append: Append,
+        done: Done,
+    },
+    Claim {
+        session: SessionId,
+        reply: oneshot::Sender<Result<Claim, StoreError>>,
+    },
     #[cfg(test)]
     Panic,
 }

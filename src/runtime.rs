@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 pub use self::assemble::FamilyError;
 pub use self::builder::RuntimeBuilder;
 pub use self::error::{CancelError, OpenError, OutcomeError, RuntimeError, StartError};
-pub use self::run::{Run, RunOutcome};
+pub use self::run::{Run, RunControl, RunOutcome};
 pub use self::session::{Session, SessionBuilder};
 
 use self::assemble::Registry;

@@ -118,7 +118,8 @@ impl Activation {
     /// An agent's queue, made when it is first asked for.
     pub fn seat(&self, agent: AgentId) -> Seat {
         let mut agents = self.agents.lock();
-        let seat = agents.entry(agent).or_insert_with(|| Arc::new(BoundedQueue::new(QUEUE_CAPACITY)));
+        let seat =
+            agents.entry(agent).or_insert_with(|| Arc::new(BoundedQueue::new(QUEUE_CAPACITY)));
         Arc::clone(seat)
     }
 
@@ -184,7 +185,8 @@ impl Activation {
         let history = crashes.history.entry(agent).or_default();
         let verdict = history.failed(&self.services.agent_restarts, now);
         if verdict == Verdict::GiveUp {
-            let message = format!("{agent} failed too often and was given up; the last time: {what}");
+            let message =
+                format!("{agent} failed too often and was given up; the last time: {what}");
             let ending = agent::failed(Failure::new(ErrorCode::AgentCrashed, message));
             crashes.given_up.entry(agent).or_insert(ending);
         }

@@ -64,10 +64,7 @@ pub(crate) fn adopt_executor(living: &Living) {
 }
 
 /// Starting an actor has to be awaited, and a step never waits: the family's effects own the wait.
-fn adopt(
-    living: &Living,
-    spawn: impl Future<Output = Result<(), SpawnRefused>> + Send + 'static,
-) {
+fn adopt(living: &Living, spawn: impl Future<Output = Result<(), SpawnRefused>> + Send + 'static) {
     living.family.effects.adopt(async move {
         if let Err(error) = spawn.await {
             // The generation is over, and whoever ended it starts the next one or reports.

@@ -135,13 +135,8 @@ impl Running {
         let toolbox = Arc::clone(&family.frozen.toolbox);
         let workspace = family.frozen.family.workspace.as_deref().map(Path::new).map(Arc::from);
         let work = move |stop: StopSignal| async move {
-            let dispatch = Dispatch {
-                name: &name,
-                call,
-                arguments: &arguments,
-                workspace,
-                cancelled: stop.0,
-            };
+            let dispatch =
+                Dispatch { name: &name, call, arguments: &arguments, workspace, cancelled: stop.0 };
             let Ran { output, duration } = toolbox.run(dispatch).await;
             Outcome::Tool {
                 status: output.status,

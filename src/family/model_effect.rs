@@ -94,4 +94,3 @@ impl DeltaSink for ModelEffect {
         self.tell(ProgressKind::Delta { text, reasoning, call, void: false });
     }
 }
-

@@ -14,7 +14,9 @@ use super::load::load;
 use crate::hub::{EndedWithout, RunEnd};
 use crate::ports::store::StoreError;
 use crate::supervise::scope::Scope;
-use crate::supervise::unit::{Disposition, Exit, Generation, Unit, UnitFailure, UnitId, UnitStatus};
+use crate::supervise::unit::{
+    Disposition, Exit, Generation, Unit, UnitFailure, UnitId, UnitStatus,
+};
 
 /// A family under supervision.
 pub(crate) struct FamilyUnit {

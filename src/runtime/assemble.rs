@@ -8,7 +8,8 @@ use std::sync::Arc;
 use kinfolk_actors::brain::Brain;
 use kinfolk_actors::call::EffectClass;
 use kinfolk_actors::family::{
-    CALL_SUBAGENT, Family as FrozenFamily, FamilyHash, Invocation, Role, SubagentSpec, ToolSpec,
+    CALL_SUBAGENT, Family as FrozenFamily, FamilyHash, Invocation, ModelEndpoint, Role,
+    SubagentSpec, ToolSpec,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -28,6 +29,8 @@ pub(crate) struct Registry {
     pub models: BTreeMap<Arc<str>, Arc<dyn ModelProvider>>,
     pub default_model: Option<Arc<str>>,
     pub tools: Vec<Tool>,
+    /// How to reach the lead's model, where it differs from what is frozen.
+    pub lead_endpoint: ModelEndpoint,
     /// Directories that no tool may see.
     pub hidden: Vec<PathBuf>,
 }
@@ -121,7 +124,12 @@ impl Registry {
         if let Some(provider) = self.models.get(model) {
             return Ok(Arc::clone(provider));
         }
-        let endpoint = family.models.get(&**model).cloned().unwrap_or_default();
+        let mut endpoint = family.models.get(&**model).cloned().unwrap_or_default();
+        if *model == family.lead.model {
+            let ModelEndpoint { base_url, api_key_env } = self.lead_endpoint.clone();
+            endpoint.base_url = base_url.or(endpoint.base_url);
+            endpoint.api_key_env = api_key_env.or(endpoint.api_key_env);
+        }
         catalog::resolve(model, &endpoint).map_err(|error| FamilyError::Model {
             model: Arc::clone(model),
             detail: error.to_string(),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kinfolk_actors::family::ModelEndpoint;
 use kinfolk_actors::supervision::RestartPolicy;
 use parking_lot::Mutex;
 
@@ -89,6 +90,13 @@ impl RuntimeBuilder {
     /// Makes a directory invisible to the workspace tools.
     pub fn hide(mut self, directory: impl Into<PathBuf>) -> Self {
         self.registry.hidden.push(directory.into());
+        self
+    }
+
+    /// Reaches the models of leads another way than their frozen families say, where a field is set.
+    /// What was frozen stays as it is.
+    pub fn lead_endpoint(mut self, endpoint: ModelEndpoint) -> Self {
+        self.registry.lead_endpoint = endpoint;
         self
     }
 

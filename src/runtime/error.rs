@@ -35,7 +35,9 @@ pub enum OpenError {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The session has a run that is not finished.
-    #[error("session `{session}` has the unfinished run {run}; wait for it, cancel it or resume it")]
+    #[error(
+        "session `{session}` has the unfinished run {run}; wait for it, cancel it or resume it"
+    )]
     RunActive {
         /// The session.
         session: SessionId,

@@ -39,7 +39,14 @@ pub struct Run {
     over: bool,
 }
 
+/// Reaches a run without reading its events. Clones reach the same run; dropping one stops nothing.
+#[derive(Clone)]
+pub struct RunControl {
+    handle: Handle,
+}
+
 /// What a run is reached by.
+#[derive(Clone)]
 pub(super) struct Handle {
     runtime: Arc<Inner>,
     slot: Arc<Slot>,
@@ -151,6 +158,36 @@ impl Run {
             self.over = matches!(recorded.event, Event::RunFinished(_));
         }
         event
+    }
+
+    /// Another way to the run, for whoever cancels it or waits for it while this one is read.
+    #[must_use]
+    pub fn control(&self) -> RunControl {
+        RunControl { handle: self.handle.clone() }
+    }
+
+    /// See [`RunControl::outcome`].
+    ///
+    /// # Errors
+    /// See [`RunControl::outcome`].
+    pub async fn outcome(&self) -> Result<RunOutcome, OutcomeError> {
+        self.control().outcome().await
+    }
+
+    /// See [`RunControl::cancel`].
+    ///
+    /// # Errors
+    /// See [`RunControl::cancel`].
+    pub async fn cancel(&self, reason: impl Into<Arc<str>>) -> Result<RunOutcome, CancelError> {
+        self.control().cancel(reason).await
+    }
+}
+
+impl RunControl {
+    /// The run's id.
+    #[must_use]
+    pub fn id(&self) -> RunId {
+        self.handle.run
     }
 
     /// Waits for the run's end. May be called before, while and after events are read. Cancel-safe.

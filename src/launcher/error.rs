@@ -1,0 +1,100 @@
+//! Why the launcher ends without an outcome of a run, and with which exit code.
+
+use std::path::PathBuf;
+
+use kinfolk::output::exit;
+use kinfolk::ports::store::StoreError;
+use kinfolk::runtime::{OpenError, OutcomeError, RuntimeError, StartError};
+use kinfolk::settings::error::SettingsError;
+use kinfolk::tools::workspace::WorkspaceError;
+
+/// The launcher cannot do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// A setting is wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The current directory cannot be used.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The store cannot be used or failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The session cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The run was not started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The runtime did not come up.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// The run has no outcome.
+    #[error(transparent)]
+    Outcome(#[from] OutcomeError),
+    /// There is no store to look at.
+    #[error("there is no store in {}; name the directory of a run with --data", .0.display())]
+    NoStore(PathBuf),
+    /// Nothing is unfinished.
+    #[error("no run in {} is unfinished; start one with `kinfolk run`", .0.display())]
+    NothingToResume(PathBuf),
+    /// Nothing has that name.
+    #[error("there is no session or run `{name}` in {}; `kinfolk inspect` lists them", data.display())]
+    NothingToShow {
+        /// What was asked for.
+        name: String,
+        /// The store's directory.
+        data: PathBuf,
+    },
+    /// The output could not be written.
+    #[error("the output could not be written: {0}")]
+    Output(std::io::Error),
+    /// The system refused something basic.
+    #[error("{0}")]
+    System(std::io::Error),
+}
+
+impl LaunchError {
+    /// The exit code: 2 if other settings would help, 1 otherwise.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Settings(_)
+            | Self::Workspace(_)
+            | Self::Open(OpenError::Name(_) | OpenError::Family(_))
+            | Self::NoStore(_)
+            | Self::NothingToResume(_)
+            | Self::NothingToShow { .. } => exit::USAGE,
+            Self::Store(error) | Self::Open(OpenError::Store(error)) => store_code(error),
+            Self::Start(error) => start_code(error),
+            Self::Runtime(_) | Self::Outcome(_) | Self::Output(_) | Self::System(_) => exit::FAILED,
+        }
+    }
+}
+
+fn store_code(error: &StoreError) -> u8 {
+    match error {
+        StoreError::InUse { .. } | StoreError::NewerFormat { .. } | StoreError::Open { .. } => {
+            exit::USAGE
+        }
+        StoreError::Fenced { .. }
+        | StoreError::Damaged { .. }
+        | StoreError::Write { .. }
+        | StoreError::Read { .. }
+        | StoreError::Overloaded
+        | StoreError::Closed => exit::FAILED,
+    }
+}
+
+fn start_code(error: &StartError) -> u8 {
+    match error {
+        StartError::RunActive { .. }
+        | StartError::NoFamily(_)
+        | StartError::NothingToResume(_)
+        | StartError::NoSuchRun(_)
+        | StartError::Open(OpenError::Name(_) | OpenError::Family(_)) => exit::USAGE,
+        StartError::Store(error) | StartError::Open(OpenError::Store(error)) => store_code(error),
+        StartError::FamilyLost(_) | StartError::Failed(_) | StartError::ShuttingDown => {
+            exit::FAILED
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! `kinfolk resume`: goes on with an interrupted run, or shows the end of a finished one again.
+
+use std::path::Path;
+
+use kinfolk::runtime::Runtime;
+use kinfolk::settings::run::ResumeSettings;
+use kinfolk_actors::family::ModelEndpoint;
+use kinfolk_actors::id::RunId;
+
+use super::error::LaunchError;
+use super::watch::watch;
+
+/// Goes on with a run and shows what is new.
+pub async fn resume(settings: ResumeSettings) -> Result<u8, LaunchError> {
+    let data = settings.data;
+    if !data.is_dir() {
+        return Err(LaunchError::NoStore(data));
+    }
+    let endpoint = ModelEndpoint {
+        base_url: settings.base_url.map(|told| told.value),
+        api_key_env: settings.api_key_env.map(|told| told.value),
+    };
+    let runtime = Runtime::builder().sled(&data)?.lead_endpoint(endpoint).start().await?;
+    let run = match settings.run {
+        Some(run) => run,
+        None => newest_unfinished(&runtime, &data).await?,
+    };
+    let run = runtime.resume(run).await?;
+    watch(&runtime, run, settings.output).await
+}
+
+async fn newest_unfinished(runtime: &Runtime, data: &Path) -> Result<RunId, LaunchError> {
+    let sessions = runtime.sessions().await?;
+    let mut newest = sessions.into_iter().filter_map(|summary| summary.newest);
+    let unfinished = newest.find(|run| run.finished.is_none());
+    unfinished.map(|run| run.run).ok_or_else(|| LaunchError::NothingToResume(data.to_owned()))
+}

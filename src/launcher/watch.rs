@@ -1,0 +1,91 @@
+//! Shows a run to its end, and ends it when the person or the system asks for that.
+
+use std::io;
+
+use kinfolk::output::exit;
+use kinfolk::output::renderer::{Renderer, Stream, Style};
+use kinfolk::runtime::{Run, Runtime};
+use kinfolk::settings::value::OutputFormat;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::error::LaunchError;
+
+/// The exit code of a process that was told to end by SIGTERM, as shells count: 128 + 15.
+const TERMINATED: u8 = 143;
+
+/// What ends a run from outside.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, LaunchError> {
+        let listen = |kind| signal(kind).map_err(LaunchError::System);
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+}
+
+/// Shows a run until it is over and says how it went. The first Ctrl-C cancels the whole family,
+/// the second ends the process at once; SIGTERM stops the work in order and leaves the run
+/// unfinished, to be resumed.
+pub async fn watch(
+    runtime: &Runtime,
+    mut run: Run,
+    output: OutputFormat,
+) -> Result<u8, LaunchError> {
+    let mut signals = Signals::listen()?;
+    let mut renderer = renderer(output);
+    let mut cancelling: Option<AbortOnDropHandle<()>> = None;
+    loop {
+        tokio::select! {
+            event = run.next() => match event {
+                Some(event) => renderer.show(&event, &mut io::stdout(), &mut io::stderr()),
+                None => break,
+            },
+            _ = signals.interrupt.recv() => match &cancelling {
+                None => {
+                    eprintln!("kinfolk: cancelling; a second Ctrl-C ends the process at once");
+                    cancelling = Some(cancel(&run));
+                }
+                Some(_) => std::process::exit(exit::CANCELLED.into()),
+            },
+            _ = signals.terminate.recv() => {
+                runtime.shutdown().await;
+                eprintln!("kinfolk: terminated; go on with `kinfolk resume {}`", run.id());
+                return Ok(TERMINATED);
+            }
+        }
+    }
+    let finished = run.outcome().await;
+    runtime.shutdown().await;
+    match renderer.write_error() {
+        Some(error) => Err(LaunchError::Output(io::Error::new(error.kind(), error.to_string()))),
+        None => Ok(exit::exit_code(&finished?)),
+    }
+}
+
+/// The cancel's outcome arrives as the run's last event.
+fn cancel(run: &Run) -> AbortOnDropHandle<()> {
+    let control = run.control();
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        if let Err(error) = control.cancel("interrupted from the terminal").await {
+            eprintln!("kinfolk: {error}");
+        }
+    }))
+}
+
+fn renderer(output: OutputFormat) -> Renderer {
+    match output {
+        OutputFormat::Json => Renderer::json(),
+        OutputFormat::Text => {
+            let (stdout, stderr) = (Stream::of(&io::stdout()), Stream::of(&io::stderr()));
+            let no_color = std::env::var_os("NO_COLOR");
+            Renderer::text(Style::for_streams(stdout, stderr, no_color.as_deref()))
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! tmp
+pub use super::memory::MemoryStore as SledStore;
