@@ -2,4 +2,5 @@
 
 mod index;
 pub mod memory;
+mod record;
 pub mod sled;

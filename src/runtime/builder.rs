@@ -20,6 +20,7 @@ use crate::ports::clock::{Clock, SystemClock};
 use crate::ports::model::ModelProvider;
 use crate::ports::store::{Store, StoreError};
 use crate::store::memory::MemoryStore;
+use crate::store::sled::SledStore;
 
 use crate::tools::tool::Tool;
 
@@ -56,7 +57,7 @@ impl RuntimeBuilder {
     /// # Errors
     /// The directory cannot be used, is in use by another process, or was written by a newer version.
     pub fn sled(self, directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let store = MemoryStore::new();
+        let store = SledStore::open(directory.as_ref())?;
         Ok(self.hide(directory.as_ref()).store(store))
     }
 

@@ -38,10 +38,6 @@ struct Stream {
 }
 
 impl MemoryStore {
-    /// tmp
-    pub fn open(_: &std::path::Path) -> Result<Self, StoreError> {
-        Ok(Self::new())
-    }
     /// An empty store.
     #[must_use]
     pub fn new() -> Self {
