@@ -141,7 +141,8 @@ mod tests {
             ("one two three", 7, &["one two", "three"]),
             ("one \u{1b}two", 20, &["one �two"]),
             ("a-very-long-word b", 6, &["a-ver…", "b"]),
-            ("a b c d e f", 3, &["a b", "c d", "e …"]),
+            ("a b c d e f", 3, &["a b", "c d", "e f"]),
+            ("a b c d e f g", 3, &["a b", "c d", "e …"]),
         ];
         for (text, width, expected) in table {
             let shown = wrap(text, width, 3);
