@@ -222,7 +222,7 @@ fn every_bad_table_beside_the_lead_is_named_with_its_line() {
     let tool = "[[tools]]\nname = 't'\ndescription = 'd'\n";
     for (rest, message) in BAD_TABLES {
         let rest = rest.replace("AGENT", agent).replace("TOOL", tool);
-        assert_eq!(refused(&format!("{LEAD}{rest}")), message, "{rest}");
+        assert_eq!(refused(&format!("{LEAD}{rest}")), *message, "{rest}");
     }
 }
 
