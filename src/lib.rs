@@ -89,8 +89,8 @@ pub use crate::model::retry::RetryPolicy;
 pub use crate::model::scripted::{Scripted, ScriptedReply};
 pub use crate::ports::tool::{Call, RunTool, ToolOutput};
 pub use crate::runtime::{
-    CancelError, FamilyError, OpenError, OutcomeError, Run, RunOutcome, Runtime, RuntimeBuilder,
-    RuntimeError, Session, SessionBuilder, StartError,
+    CancelError, FamilyError, OpenError, OutcomeError, Run, RunControl, RunOutcome, Runtime,
+    RuntimeBuilder, RuntimeError, Session, SessionBuilder, StartError,
 };
 pub use crate::tools::answer::{Answer, Json};
 pub use crate::tools::tool::Tool;
