@@ -1,1 +1,4 @@
 //! Adapters of the store port and the stored form of records.
+
+mod index;
+pub mod memory;
