@@ -2,3 +2,4 @@
 
 mod index;
 pub mod memory;
+mod record;
