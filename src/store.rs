@@ -3,3 +3,4 @@
 mod index;
 pub mod memory;
 mod record;
+pub mod sled;
