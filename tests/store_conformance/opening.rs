@@ -86,7 +86,7 @@ async fn a_record_that_is_too_large_is_refused_alone() {
     assert_eq!(store.commit(vec![append("s", claim, texts(&["b"]))]).await, [Ok(())]);
 }
 
-/// K-ownership: the second opener is told who the first is; the first goes on undisturbed.
+/// The second opener is told who the first is; the first goes on undisturbed.
 #[tokio::test]
 async fn a_second_opener_is_told_who_owns_the_store() {
     let directory = tempfile::tempdir().unwrap();
