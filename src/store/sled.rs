@@ -101,7 +101,8 @@ impl SledStore {
         job: impl FnOnce(&Inner) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, StoreError>> {
         let answer = self.job(job);
-        async move { answer.await.unwrap_or_else(|detail| Err(StoreError::Read { detail })) }.boxed()
+        async move { answer.await.unwrap_or_else(|detail| Err(StoreError::Read { detail })) }
+            .boxed()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The stored form against random values, old bytes and damage.
 
 mod golden;
+mod random;
 mod samples;
 
 use proptest::prelude::*;
@@ -12,7 +13,7 @@ use kinfolk_actors::id::Offset;
 proptest! {
     #[test]
     fn every_record_reads_back_as_it_was_written(
-        stored in samples::record(),
+        stored in random::record(),
         prev in proptest::option::of(any::<u64>()),
     ) {
         let bytes = encode_record(&stored, prev).unwrap();
@@ -25,7 +26,7 @@ proptest! {
 
     #[test]
     fn every_head_and_run_reads_back_as_it_was_written(
-        newest in proptest::option::of(samples::run_summary()),
+        newest in proptest::option::of(random::run_summary()),
         epoch in any::<u64>(),
         next in any::<u64>(),
         last in proptest::option::of(any::<u64>()),
