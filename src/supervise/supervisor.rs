@@ -136,7 +136,7 @@ impl Supervisor {
 
     /// Makes the actor of the supervisor panic, if it is up.
     #[cfg(test)]
-    pub(super) fn panic_now(&self) {
+    pub(crate) fn panic_now(&self) {
         if let Some(seat) = self.table.seat.borrow().as_ref() {
             drop(seat.host.listener.cast(super::listener::ListenerMsg::Panic));
         }
