@@ -76,6 +76,8 @@ pub(crate) struct Activation {
     /// The states of the generation that is being started, until their shells take them.
     loaded: Mutex<HashMap<AgentId, AgentState>>,
     crashes: Mutex<Crashes>,
+    #[cfg(test)]
+    pub actors: Mutex<BTreeMap<AgentId, ractor::ActorRef<super::agent_actor::AgentMessage>>>,
 }
 
 /// An agent's queue of commands.
@@ -124,6 +126,8 @@ impl Activation {
             agents: Mutex::default(),
             loaded: Mutex::default(),
             crashes: Mutex::default(),
+            #[cfg(test)]
+            actors: Mutex::default(),
         }
     }
 
@@ -225,6 +229,14 @@ impl Activation {
     /// The end that an agent gets because it crashed too often.
     pub fn given_up(&self, agent: AgentId) -> Option<Ending> {
         self.crashes.lock().given_up.get(&agent).cloned()
+    }
+
+    /// Has an agent's actor panic; false if it is not there.
+    #[cfg(test)]
+    pub fn panic_agent(&self, agent: AgentId) -> bool {
+        let actors = self.actors.lock();
+        let message = super::agent_actor::AgentMessage::Panic;
+        actors.get(&agent).is_some_and(|actor| actor.cast(message).is_ok())
     }
 
     /// Refuses every wish that waits or comes.

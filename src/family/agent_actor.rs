@@ -98,6 +98,8 @@ impl Actor for AgentActor {
         let AgentStart { member, state, recovered } = start;
         let machine = living.family.machine(member.clone());
         let seat = living.family.seat(machine.id());
+        #[cfg(test)]
+        living.family.actors.lock().insert(machine.id(), myself.clone());
         let bell = myself.clone();
         // A bell to an actor that has ended finds nobody; its successor rings itself.
         seat.attach(move || drop(bell.cast(AgentMessage::Bell)));

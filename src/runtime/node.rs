@@ -100,6 +100,18 @@ impl Node {
         self.root.shutdown(SHUTDOWN_GRACE).await;
     }
 
+    /// Has the supervisor of a session's family panic.
+    #[cfg(test)]
+    pub fn panic_shard(&self, session: &SessionId) {
+        self.shards[shard_of(session)].panic_now();
+    }
+
+    /// How many units the families' supervisors hold.
+    #[cfg(test)]
+    pub fn families(&self) -> usize {
+        self.shards.iter().map(Supervisor::held).sum()
+    }
+
     #[cfg(test)]
     pub fn root(&self) -> &Root {
         &self.root

@@ -142,6 +142,12 @@ impl Supervisor {
         }
     }
 
+    /// How many units are in the table.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.table.units.lock().entries.len()
+    }
+
     /// Takes no more units, and stops those that are there.
     async fn stop_all(&self, deadline: Instant) {
         let ids = {
