@@ -92,6 +92,7 @@ impl ModelProvider for PanicsOnce {
             Way::Running | Way::Dropped => {}
         }
         Box::pin(async move {
+            self.gate.pass("begin").await;
             call.deltas.delta(Delta::Text("Do"));
             tokio::task::yield_now().await;
             match self.way {
@@ -108,8 +109,8 @@ impl ModelProvider for PanicsOnce {
     }
 }
 
-async fn panicking(way: Way) -> (Runtime, Session, Gate) {
-    let gate = Gate::closed(["inside"]);
+async fn panicking(way: Way, closed: &[&str]) -> (Runtime, Session, Gate) {
+    let gate = Gate::closed(closed.iter().copied());
     let model = PanicsOnce { times: Mutex::new(0), way, gate: gate.clone() };
     let runtime = Runtime::builder().model("test:m", model).start().await.unwrap();
     let session = session(&runtime, "s", Family::lead("L")).await;
@@ -119,7 +120,7 @@ async fn panicking(way: Way) -> (Runtime, Session, Gate) {
 #[tokio::test]
 async fn k03_a_provider_that_panics_fails_the_run_with_its_words() {
     for (way, words) in [(Way::Calling, "no future at all"), (Way::Running, "no reply at all")] {
-        let (_runtime, session, _) = panicking(way).await;
+        let (_runtime, session, _) = panicking(way, &[]).await;
         let outcome = run(&session).await;
         let error = outcome.error.unwrap();
         assert_eq!((outcome.outcome, error.code), (Outcome::Failed, ErrorCode::EffectPanicked));
@@ -130,7 +131,7 @@ async fn k03_a_provider_that_panics_fails_the_run_with_its_words() {
 
 #[tokio::test]
 async fn k03_a_request_that_panics_when_it_is_dropped_still_ends() {
-    let (_runtime, session, gate) = panicking(Way::Dropped).await;
+    let (_runtime, session, gate) = panicking(Way::Dropped, &["inside"]).await;
     let first = session.start("Go").await.unwrap();
     gate.arrived("inside", 1).await;
     let outcome = within("the cancel", first.cancel("enough")).await.unwrap();
@@ -142,8 +143,10 @@ async fn k03_a_request_that_panics_when_it_is_dropped_still_ends() {
 #[tokio::test]
 async fn what_was_shown_of_a_lost_reply_is_void() {
     for way in [Way::Running, Way::Dropped] {
-        let (_runtime, session, gate) = panicking(way).await;
+        let (_runtime, session, gate) = panicking(way, &["begin", "inside"]).await;
         let mut run = session.start("Go").await.unwrap();
+        within("the first event", run.next()).await.unwrap();
+        gate.open_at("begin");
         let mut lines = Vec::new();
         let mut cancelled = false;
         while let Some(event) = within("the next event", run.next()).await {
