@@ -40,7 +40,10 @@ pub(crate) struct Permit {
 }
 
 pub(crate) enum GatewayMessage {
-    Acquire { session: SessionId, reply: oneshot::Sender<Permit> },
+    Acquire {
+        session: SessionId,
+        reply: oneshot::Sender<Permit>,
+    },
     Released,
     #[cfg(test)]
     Panic,
@@ -48,8 +51,7 @@ pub(crate) enum GatewayMessage {
 
 impl Gateway {
     pub fn new(capacity: usize) -> Self {
-        let shared =
-            Shared { capacity, taken: AtomicUsize::new(0), actor: Mutex::new(None) };
+        let shared = Shared { capacity, taken: AtomicUsize::new(0), actor: Mutex::new(None) };
         Self { shared: Arc::new(shared) }
     }
 
@@ -60,7 +62,8 @@ impl Gateway {
     pub async fn acquire(&self, session: &SessionId) -> Result<Permit, Failure> {
         for _ in 0..RETRIES {
             let (reply, answer) = oneshot::channel();
-            let asked = self.shared.cast(GatewayMessage::Acquire { session: session.clone(), reply });
+            let asked =
+                self.shared.cast(GatewayMessage::Acquire { session: session.clone(), reply });
             if asked && let Ok(permit) = answer.await {
                 return Ok(permit);
             }

@@ -42,8 +42,14 @@ struct Shared {
 }
 
 enum Item {
-    Append { append: Append, done: Done },
-    Claim { session: SessionId, reply: oneshot::Sender<Result<Claim, StoreError>> },
+    Append {
+        append: Append,
+        done: Done,
+    },
+    Claim {
+        session: SessionId,
+        reply: oneshot::Sender<Result<Claim, StoreError>>,
+    },
     #[cfg(test)]
     Panic,
 }
@@ -228,7 +234,8 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         for done in self.waiting.drain(..) {
-            let detail = "the store or its writer failed inside; it is not known whether this was written";
+            let detail =
+                "the store or its writer failed inside; it is not known whether this was written";
             done(Err(StoreError::Write { detail: detail.to_owned() }));
         }
     }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kinfolk_actors::agent::{self, AgentMachine, AgentState, Command, Key, Member, Outcome};
 use kinfolk_actors::brain::Brain;
@@ -76,6 +77,7 @@ pub(crate) struct Activation {
     /// The states of the generation that is being started, until their shells take them.
     loaded: Mutex<HashMap<AgentId, AgentState>>,
     crashes: Mutex<Crashes>,
+    at_rest: AtomicBool,
     #[cfg(test)]
     pub actors: Mutex<BTreeMap<AgentId, ractor::ActorRef<super::agent_actor::AgentMessage>>>,
 }
@@ -126,6 +128,7 @@ impl Activation {
             agents: Mutex::default(),
             loaded: Mutex::default(),
             crashes: Mutex::default(),
+            at_rest: AtomicBool::new(false),
             #[cfg(test)]
             actors: Mutex::default(),
         }
@@ -134,7 +137,8 @@ impl Activation {
     /// An agent's queue, made when it is first asked for.
     pub fn seat(&self, agent: AgentId) -> Seat {
         let mut agents = self.agents.lock();
-        let seat = agents.entry(agent).or_insert_with(|| Arc::new(BoundedQueue::new(QUEUE_CAPACITY)));
+        let seat =
+            agents.entry(agent).or_insert_with(|| Arc::new(BoundedQueue::new(QUEUE_CAPACITY)));
         Arc::clone(seat)
     }
 
@@ -186,7 +190,10 @@ impl Activation {
 
     /// Whether a tool changes something, so that it runs only under a lease.
     pub fn changes(&self, tool: &str) -> bool {
-        self.frozen.toolbox.get(tool).is_some_and(|tool| tool.spec().effect != EffectClass::ReadOnly)
+        self.frozen
+            .toolbox
+            .get(tool)
+            .is_some_and(|tool| tool.spec().effect != EffectClass::ReadOnly)
     }
 
     /// The name by which a scripted model and the logs know an agent.
@@ -209,11 +216,22 @@ impl Activation {
         let history = crashes.history.entry(agent).or_default();
         let verdict = history.failed(&self.services.agent_restarts, now);
         if verdict == Verdict::GiveUp {
-            let message = format!("{agent} failed too often and was given up; the last time: {what}");
+            let message =
+                format!("{agent} failed too often and was given up; the last time: {what}");
             let ending = agent::failed(Failure::new(ErrorCode::AgentCrashed, message));
             crashes.given_up.insert(agent, ending);
         }
         Crashed::Counted
+    }
+
+    /// Notes that the lead has nothing to do: its run has ended, or was never begun.
+    pub fn rest(&self) {
+        self.at_rest.store(true, Ordering::Release);
+    }
+
+    /// Whether the lead came to rest. One that was only stopped did not.
+    pub fn is_at_rest(&self) -> bool {
+        self.at_rest.load(Ordering::Acquire)
     }
 
     /// Notes why a generation failed.

@@ -72,8 +72,8 @@ impl Effects {
                     () = expired(&stop, grace) => Outcome::Gone,
                 }
             });
-            let outcome = ending.catch_unwind().await.unwrap_or_else(|panic| {
-                Outcome::Panicked { message: panic_text(panic.as_ref()).into() }
+            let outcome = ending.catch_unwind().await.unwrap_or_else(|panic| Outcome::Panicked {
+                message: panic_text(panic.as_ref()).into(),
             });
             effects.inner.lock().stops.remove(&owner);
             report(outcome);

@@ -144,13 +144,8 @@ impl Running {
                     return Outcome::Gone;
                 }
             }
-            let dispatch = Dispatch {
-                name: &name,
-                call,
-                arguments: &arguments,
-                workspace,
-                cancelled: stop.0,
-            };
+            let dispatch =
+                Dispatch { name: &name, call, arguments: &arguments, workspace, cancelled: stop.0 };
             let Ran { output, duration } = toolbox.run(dispatch).await;
             Outcome::Tool {
                 status: output.status,

@@ -55,7 +55,8 @@ impl Loaded {
         for event in &record.events {
             self.ledger.record(record.run, record.agent, record.at, event);
         }
-        if let (Some(Event::RunFinished(finished)), true) = (record.events.last(), record.run == run)
+        if let (Some(Event::RunFinished(finished)), true) =
+            (record.events.last(), record.run == run)
         {
             self.finished = Some(Arc::new(finished.clone()));
         }

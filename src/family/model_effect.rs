@@ -114,4 +114,3 @@ impl DeltaSink for ModelEffect {
         self.tell(ProgressKind::Delta { text, reasoning, call, void: false });
     }
 }
-

@@ -1,7 +1,7 @@
 //! A family as a supervised unit: it restarts as one, from its journal.
 
+use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::BoxFuture;
 use kinfolk_actors::agent::{Member, Recovered};
@@ -15,7 +15,9 @@ use super::load::load;
 use crate::hub::{EndedWithout, RunEnd};
 use crate::ports::store::StoreError;
 use crate::supervise::scope::Scope;
-use crate::supervise::unit::{Disposition, Exit, Generation, Unit, UnitFailure, UnitId, UnitStatus};
+use crate::supervise::unit::{
+    Disposition, Exit, Generation, Unit, UnitFailure, UnitId, UnitStatus,
+};
 
 /// A family under supervision.
 pub(crate) struct FamilyUnit {
@@ -25,8 +27,9 @@ pub(crate) struct FamilyUnit {
     pub rested: Box<dyn Fn(UnitId) + Send + Sync>,
     /// Fires when nothing of the family is left.
     pub gone: CancellationToken,
-    /// Whether the lead has come to rest.
-    at_rest: AtomicBool,
+    /// The session's place in the runtime: kept while the family lives, so that whoever opens the
+    /// session again meets this family and does not start a second one.
+    _place: Arc<dyn Any + Send + Sync>,
 }
 
 impl FamilyUnit {
@@ -36,8 +39,9 @@ impl FamilyUnit {
         family: Arc<Activation>,
         rested: Box<dyn Fn(UnitId) + Send + Sync>,
         gone: CancellationToken,
+        place: Arc<dyn Any + Send + Sync>,
     ) -> Self {
-        Self { id, family, rested, gone, at_rest: AtomicBool::new(false) }
+        Self { id, family, rested, gone, _place: place }
     }
 
     async fn begin(&self, generation: Generation, scope: Scope) -> Result<(), UnitFailure> {
@@ -107,7 +111,6 @@ impl Unit for FamilyUnit {
 
     fn exited(&self, exit: &Exit) {
         if !exit.class.is_failure() && exit.who.to_string() == AgentId::LEAD.to_string() {
-            self.at_rest.store(true, Ordering::Release);
             (self.rested)(self.id.clone());
         }
     }
@@ -118,7 +121,7 @@ impl Unit for FamilyUnit {
         if !ended {
             let why = match last {
                 UnitStatus::Failed { reason } => EndedWithout::Broken(self.cause(reason)),
-                UnitStatus::Stopped if self.at_rest.load(Ordering::Acquire) => {
+                UnitStatus::Stopped if self.family.is_at_rest() => {
                     EndedWithout::Broken(self.never_began())
                 }
                 UnitStatus::Waiting

@@ -219,7 +219,10 @@ impl World<AgentMachine> for AgentWorld {
             }
             (Some(_), None) => Flow::Stop,
             (None, _) if state.is_active() => Flow::Continue,
-            (None, _) => Flow::Stop,
+            (None, _) => {
+                self.family().rest();
+                Flow::Stop
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::{RuntimeError, StartError};
+use super::session::Slot;
 use crate::family::activation::{Activation, Services};
 use crate::family::unit::FamilyUnit;
 use crate::supervise::supervisor::{AddRefused, Root, StopOrder, Supervisor};
@@ -74,15 +75,19 @@ impl Node {
         Ok(Self { root, shards, rested, activations: AtomicU64::new(0), _janitor: janitor })
     }
 
-    /// Puts a family to work. The token fires when nothing of it is left.
-    pub fn activate(&self, family: Arc<Activation>) -> Result<CancellationToken, StartError> {
+    /// Puts a family of a session to work. The token fires when nothing of it is left.
+    pub fn activate(
+        &self,
+        family: Arc<Activation>,
+        slot: &Arc<Slot>,
+    ) -> Result<CancellationToken, StartError> {
         let shard = shard_of(&family.session);
         let n = self.activations.fetch_add(1, Ordering::Relaxed);
         let id = UnitId::from(format!("{}/{}#{n}", family.session, family.run).as_str());
         let gone = CancellationToken::new();
         let (tell, all) = (self.rested.clone(), gone.clone());
         let rested = Box::new(move |id| drop(tell.send((shard, id))));
-        let unit = FamilyUnit::new(id.clone(), family, rested, all);
+        let unit = FamilyUnit::new(id.clone(), family, rested, all, Arc::clone(slot) as _);
         match self.shards[shard].add(id, FAMILY_RESTARTS, Arc::new(unit)) {
             Ok(_status) => Ok(gone),
             Err(AddRefused::Exists(_) | AddRefused::ShuttingDown(_)) => {

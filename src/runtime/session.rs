@@ -178,7 +178,7 @@ impl Session {
         let start = Start { input: input.into(), parent_run: None };
         let started = family.wish(AgentId::LEAD, Command::Start(start));
         let handle = Handle::new(&self.runtime, &self.slot, run, from);
-        let gone = self.runtime.node.activate(Arc::clone(&family))?;
+        let gone = self.runtime.node.activate(Arc::clone(&family), &self.slot)?;
         place.keep(&family, gone);
         match started.await {
             Ok(Ok(())) => Ok(Run::new(handle)),
@@ -218,9 +218,10 @@ impl Session {
         self.slot.hub.goes_on(run);
         let family = self.activation(run, frozen);
         let handle = Handle::new(&self.runtime, &self.slot, run, head);
-        let gone = self.runtime.node.activate(Arc::clone(&family)).inspect_err(|_| {
-            self.slot.hub.end(RunEnd { run, result: Err(EndedWithout::ShutDown) });
-        })?;
+        let gone =
+            self.runtime.node.activate(Arc::clone(&family), &self.slot).inspect_err(|_| {
+                self.slot.hub.end(RunEnd { run, result: Err(EndedWithout::ShutDown) });
+            })?;
         place.keep(&family, gone);
         Ok(Run::new(handle))
     }

@@ -51,7 +51,11 @@ async fn f01_a_deep_family_ends_under_any_cap_and_the_caps_hold() {
         let outcome = within("the outcome", run.outcome()).await.unwrap();
         assert_eq!((outcome.outcome, &*outcome.text), (Outcome::Completed, "All done."));
         let requests: usize = model.asked().values().sum();
-        assert_eq!((requests, model.most()), (2 + 3 * 2 + 6 * 2, most), "{concurrency}, {parallel}");
+        assert_eq!(
+            (requests, model.most()),
+            (2 + 3 * 2 + 6 * 2, most),
+            "{concurrency}, {parallel}"
+        );
         model.check_pairs();
         check_events(&records(&runtime, session.id()).await);
     }

@@ -137,7 +137,8 @@ async fn a_cancel_works_in_every_phase_and_the_session_goes_on() {
         let run = session.start("Go").await.unwrap();
         gate.arrived(place, 1).await;
         let again = run.cancel("enough");
-        let (first, second) = within("both", async { tokio::join!(run.cancel("enough"), again) }).await;
+        let (first, second) =
+            within("both", async { tokio::join!(run.cancel("enough"), again) }).await;
         assert_cancelled(first.as_ref().unwrap());
         assert_eq!(first, second, "{place}");
         assert_eq!(run.cancel("late").await, Err(CancelError::NotActive), "{place}");

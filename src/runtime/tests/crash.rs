@@ -141,7 +141,8 @@ async fn k02_an_actor_dies_while_the_lead_concludes() {
 async fn k02_the_end_of_a_run_is_found_that_nobody_was_told_of() {
     let gate = Gate::closed(["lead#3"]);
     let store = Faulty::default();
-    let builder = Runtime::builder().store(store.clone()).model("test:m", Model::new(script(), &gate));
+    let builder =
+        Runtime::builder().store(store.clone()).model("test:m", Model::new(script(), &gate));
     let runtime = builder.start().await.unwrap();
     let session = session(&runtime, "s", family(&gate)).await;
     let mut run = session.start("Go").await.unwrap();
@@ -176,7 +177,8 @@ async fn with_bug(bug: fn(&StepContext, &AgentState) -> bool) -> (RunOutcome, Sh
     assert_eq!(&*within("the other", other.outcome()).await.unwrap().text, "All is well.");
     let events = records(&runtime, buggy.id()).await;
     let others = records(&runtime, sound.id()).await;
-    let resumed = |one: &&kinfolk_actors::event::Recorded| matches!(one.event, Event::RunResumed(_));
+    let resumed =
+        |one: &&kinfolk_actors::event::Recorded| matches!(one.event, Event::RunResumed(_));
     assert_eq!(others.iter().filter(resumed).count(), 0, "the other family was disturbed");
     (outcome, check_events(&events), events.iter().filter(resumed).count())
 }

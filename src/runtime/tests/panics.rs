@@ -104,7 +104,11 @@ impl ModelProvider for PanicsOnce {
                 }
                 Way::Dropped => {}
             }
-            Scripted::builder().reply("lead", 1, ScriptedReply::text("Done.")).build().call(call).await
+            Scripted::builder()
+                .reply("lead", 1, ScriptedReply::text("Done."))
+                .build()
+                .call(call)
+                .await
         })
     }
 }

@@ -11,12 +11,8 @@ use kinfolk_actors::family::FamilyHash;
 use kinfolk_actors::id::{Offset, RunId, SessionId};
 use parking_lot::Mutex;
 
-use super::support::{
-    Gate, Model, check_events, family, records, script, session, within,
-};
-use crate::ports::store::{
-    Append, Claim, Record, RunSummary, SessionSummary, Store, StoreError,
-};
+use super::support::{Gate, Model, check_events, family, records, script, session, within};
+use crate::ports::store::{Append, Claim, Record, RunSummary, SessionSummary, Store, StoreError};
 use crate::runtime::{OutcomeError, Runtime, StartError};
 use crate::store::memory::MemoryStore;
 

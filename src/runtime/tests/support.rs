@@ -71,7 +71,7 @@ impl Gate {
 
     /// Lets work pass at one place.
     pub fn open_at(&self, place: &str) {
-        self.0.send_modify(|state| drop(state.closed.remove(place)));
+        self.0.send_modify(|state| state.closed.retain(|closed| closed != place));
     }
 
     /// Lets work pass everywhere.
@@ -248,9 +248,9 @@ pub fn script() -> Scripted {
 /// The family of [`script`].
 pub fn family(gate: &Gate) -> Family {
     let lead = Family::lead("You lead.").tool(look(gate));
-    HELPERS.iter().fold(lead, |family, helper| {
-        family.subagent(Subagent::explore(*helper, "Helps."))
-    })
+    HELPERS
+        .iter()
+        .fold(lead, |family, helper| family.subagent(Subagent::explore(*helper, "Helps.")))
 }
 
 /// A session of a runtime with this family.
@@ -296,7 +296,8 @@ pub fn check_events(events: &[Recorded]) -> Shape {
         });
         (place, call.agent, call.n)
     };
-    let (mut proposed, mut started, mut reported) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut proposed, mut started, mut reported) =
+        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut over: BTreeSet<(uuid::Uuid, AgentId)> = BTreeSet::new();
     for (place, recorded) in (0..).zip(events) {
         assert_eq!(recorded.offset, Offset(place), "offsets are dense");
@@ -314,7 +315,10 @@ pub fn check_events(events: &[Recorded]) -> Shape {
                 assert!(before.is_none(), "two results: {recorded:?}");
             }
             Event::SubagentStarted(start) => {
-                assert!(started.insert((recorded.run.0, start.subagent)), "started twice: {start:?}");
+                assert!(
+                    started.insert((recorded.run.0, start.subagent)),
+                    "started twice: {start:?}"
+                );
             }
             Event::SubagentFinished(end) => {
                 assert!(reported.insert((recorded.run.0, end.subagent)), "two reports: {end:?}");

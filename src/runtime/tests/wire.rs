@@ -42,7 +42,8 @@ fn tool_call() -> String {
 #[tokio::test]
 async fn a02_a_tool_call_that_comes_after_the_cancel_never_runs() {
     let begun = format!("{SSE}{}", chunk(r#"{"role":"assistant","content":"I lo"}"#));
-    let late = [Step::Send(begun.into_bytes()), Step::AwaitClose, Step::Send(tool_call().into_bytes())];
+    let late =
+        [Step::Send(begun.into_bytes()), Step::AwaitClose, Step::Send(tool_call().into_bytes())];
     let server = MockServer::start(vec![late.to_vec()]).await;
     let marks = Arc::default();
     let (runtime, session) = against(&server.url, &marks).await;
@@ -62,7 +63,8 @@ async fn a02_a_tool_call_that_comes_after_the_cancel_never_runs() {
 #[tokio::test]
 async fn a02_the_same_call_runs_when_nobody_cancels() {
     let text = chunk(r#"{"content":"Done."}"#);
-    let end = r#"data: {"id":"x","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    let end =
+        r#"data: {"id":"x","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
     let answer = format!("{text}{end}\n\ndata: [DONE]\n\n");
     let scripts = vec![mock_server::sse(&tool_call()), mock_server::sse(&answer)];
     let server = MockServer::start(scripts).await;
