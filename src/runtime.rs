@@ -43,13 +43,11 @@ pub(crate) struct Inner {
 
 impl Runtime {
     /// Describes a runtime.
-    #[must_use]
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }
 
     /// Names a session. It is created by its first run.
-    #[must_use]
     pub fn session(&self, name: &str) -> SessionBuilder {
         SessionBuilder::new(Arc::clone(&self.inner), name)
     }

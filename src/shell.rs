@@ -111,10 +111,13 @@ enum InFlight {
 /// What one step decided, before it is durable.
 struct Decided<M: Machine> {
     events: Vec<M::Event>,
-    replies: Vec<(Reply<M>, Result<(), M::Refusal>)>,
+    replies: Vec<(Reply<M>, Verdict<M>)>,
 }
 
-type Reply<M> = oneshot::Sender<Result<(), <M as Machine>::Refusal>>;
+/// Whether a command was taken.
+type Verdict<M> = Result<(), <M as Machine>::Refusal>;
+
+type Reply<M> = oneshot::Sender<Verdict<M>>;
 
 impl<M, W> Shell<M, W>
 where

@@ -7,6 +7,7 @@ mod decide;
 mod draft;
 mod ending;
 mod evolve;
+mod frozen;
 mod outstanding;
 mod pairs;
 mod propose;
@@ -28,8 +29,8 @@ use crate::event::{
     Ending, Event, Finish, Outcome as EndOutcome, SubagentFinished, SubagentStarted,
 };
 use crate::failure::Failure;
-use crate::family::{Family, FamilyHash, Invocation};
-use crate::id::{AgentId, Attempt, CallId, RequestNo, RunId};
+use crate::family::{Family, FamilyHash};
+use crate::id::{Attempt, CallId, RequestNo, RunId};
 use crate::machine::{Demand, Machine};
 use crate::time::Millis;
 use crate::transcript::Transcript;
@@ -315,39 +316,6 @@ impl Machine for AgentMachine {
 
     fn outstanding(state: &AgentState) -> BTreeMap<Key, Demand<Work>> {
         outstanding::outstanding(state)
-    }
-}
-
-impl AgentMachine {
-    /// The agent's own id.
-    #[must_use]
-    pub fn id(&self) -> AgentId {
-        match &self.member {
-            Member::Lead => AgentId::LEAD,
-            Member::Subagent(started) => started.subagent,
-        }
-    }
-
-    /// How deep the agent is below the lead.
-    #[must_use]
-    pub fn depth(&self) -> u32 {
-        match &self.member {
-            Member::Lead => 0,
-            Member::Subagent(started) => started.depth,
-        }
-    }
-
-    /// What the agent is called with. A subagent whose name the family does not know (a journal of
-    /// another family) falls back to the lead's, without its tools' effects: it can only be ended.
-    #[must_use]
-    pub fn invocation(&self) -> &Invocation {
-        match &self.member {
-            Member::Lead => &self.family.lead,
-            Member::Subagent(started) => self
-                .family
-                .subagent(&started.name)
-                .map_or(&self.family.lead, |spec| &spec.invocation),
-        }
     }
 }
 

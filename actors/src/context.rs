@@ -146,7 +146,8 @@ fn system_prompt(machine: &AgentMachine, invocation: &Invocation) -> Arc<str> {
     }
     let mut prompt = invocation.prompt.to_string();
     prompt.push_str("\n\nSubagents that you can start with `call_subagent`:");
-    for spec in &machine.family.subagents {
+    let own = machine.subagent_name();
+    for spec in machine.family.subagents.iter().filter(|spec| Some(&*spec.name) != own) {
         prompt.push_str(&format!("\n- {}: {}", spec.name, spec.description));
     }
     prompt.into()

@@ -120,6 +120,10 @@ fn check_approval(
     name: &str,
     effect: EffectClass,
 ) -> Result<(), CallResult> {
+    if machine.only_looks() && effect != EffectClass::ReadOnly {
+        let text = format!("`{name}` changes things and this agent only looks; it was not run");
+        return Err(CallResult::new(CallStatus::Blocked, text));
+    }
     if machine.family.approval.allows(effect) {
         return Ok(());
     }

@@ -2,9 +2,9 @@
 
 use kinfolk_actors::agent::{Key, Outcome};
 use kinfolk_actors::call::{CallKind, CallResult, CallStatus};
-use kinfolk_actors::event::{Outcome as End, SubagentFinished, SubagentStarted};
+use kinfolk_actors::event::{Event, Outcome as End, SubagentFinished, SubagentStarted};
 use kinfolk_actors::failure::{ErrorCode, Failure};
-use kinfolk_actors::family::CALL_SUBAGENT;
+use kinfolk_actors::family::{CALL_SUBAGENT, Family};
 use serde_json::json;
 
 use crate::bench::{Bench, has_at_work, thinks};
@@ -108,4 +108,37 @@ fn a_subagents_last_event_is_its_report() {
     let report = child.state.report().unwrap().clone();
     assert_eq!((&*report.summary, report.error), ("no money left", Some(error)));
     assert_eq!(report.status, End::Failed);
+}
+
+#[test]
+fn a_subagent_that_only_looks_changes_nothing_even_if_its_family_lets_it() {
+    let mut explorer = Bench::subagent(scout(), explorers_with_everything());
+    explorer = explorer.given(&[recovered(1), calls(1, vec![raw_call("write", "{}")])]);
+    let (status, text) = (
+        explorer.journal.iter().find_map(|event| match event {
+            Event::ToolFinished(finished) => Some(finished.result.status),
+            _ => None,
+        }),
+        explorer.results()[0].1.clone(),
+    );
+    assert_eq!(status, Some(CallStatus::Blocked));
+    assert!(text.contains("only looks"), "{text}");
+}
+
+#[test]
+fn a_subagent_that_may_delegate_is_not_told_of_itself() {
+    let system = |bench: &Bench| bench.request().system.to_string();
+    let lead = Bench::lead(explorers_with_everything()).given(&[start("go")]);
+    assert!(system(&lead).contains("- scout: "), "{}", system(&lead));
+    let scout = Bench::subagent(scout(), explorers_with_everything()).given(&[recovered(1)]);
+    assert!(!system(&scout).contains("- scout: "), "{}", system(&scout));
+}
+
+/// A family two deep whose explorers were given the lead's tools, as a host's mistake could.
+fn explorers_with_everything() -> Family {
+    let mut family = capped(6, 3, 2);
+    for spec in &mut family.subagents {
+        spec.invocation.tools = family.lead.tools.clone();
+    }
+    family
 }
