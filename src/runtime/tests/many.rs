@@ -1,6 +1,8 @@
 //! Many families, many runs, many runtimes, and watchers of all kinds.
 
-use futures::StreamExt as _;
+use std::time::Duration;
+
+use futures::{FutureExt as _, StreamExt as _};
 use kinfolk_actors::event::Event;
 use kinfolk_actors::id::Offset;
 
@@ -106,6 +108,10 @@ async fn a_watcher_far_behind_reads_every_event_once() {
     let mut run = session.start("Go").await.unwrap();
     let mut seen = vec![journaled(within("the first", run.next()).await)];
     gate.arrived("lead#2", 1).await;
+    while let Some(event) = run.next().now_or_never().flatten() {
+        seen.push(journaled(Some(event)));
+    }
+    // It listens now, and does not look again before everything is over.
     gate.open();
     within("the outcome", run.outcome()).await.unwrap();
     while let Some(event) = within("the next", run.next()).await {
@@ -123,6 +129,16 @@ async fn a_watcher_far_behind_reads_every_event_once() {
     }
 }
 
+/// Waits until the supervisors hold no family any more.
+async fn all_gone(runtime: &Runtime) {
+    within("the janitor", async {
+        while runtime.inner.node.families() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+}
+
 fn journaled(event: Option<RunEvent>) -> Option<Offset> {
     event.and_then(|event| event.offset())
 }
@@ -136,12 +152,7 @@ async fn a_thousand_runs_leave_nothing_behind() {
         let run = session.start("Go").await.unwrap();
         within("the outcome", run.outcome()).await.unwrap();
     }
-    within("the janitor", async {
-        while runtime.inner.node.families() > 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    all_gone(&runtime).await;
     drop(session(&runtime, "last", Family::lead("L")).await);
     let slots = runtime.inner.slots.lock();
     assert!(slots.len() <= 2, "{} slots", slots.len());
@@ -160,12 +171,7 @@ async fn a_family_that_failed_for_good_leaves_too() {
     store.plan(|_| super::store_faults::Fault::Fenced);
     gate.open();
     assert!(within("the outcome", run.outcome()).await.is_err());
-    within("the janitor", async {
-        while runtime.inner.node.families() > 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    all_gone(&runtime).await;
     let events = records(&runtime, session.id()).await;
     assert!(!events.iter().any(|one| matches!(one.event, Event::RunFinished(_))));
 }

@@ -133,12 +133,16 @@ fn of(name: &'static str) -> impl Fn(&Append) -> bool {
 #[tokio::test]
 async fn a_write_that_fails_restarts_the_family_and_the_outcome_is_the_same() {
     // More failures than an agent may have crashes: they are the store's, not the agent's.
-    for failures in [1_usize, 8] {
-        let (gate, store) = (Gate::closed(["lead#1"]), Faulty::default());
+    // Behind the reply of one child that is not written, those of the others are refused too.
+    let (lead, children) = (&["lead#1"][..], &["a#1", "b#1", "c#1"][..]);
+    for (places, failures) in [(lead, 1_usize), (lead, 8), (children, 1), (children, 4)] {
+        let (gate, store) = (Gate::closed(places.iter().copied()), Faulty::slow());
         let (runtime, _) = on(&store, &gate).await;
         let session = session(&runtime, "s", family(&gate)).await;
         let run = session.start("Go").await.unwrap();
-        gate.arrived("lead#1", 1).await;
+        for place in places {
+            gate.arrived(place, 1).await;
+        }
         let left = Mutex::new(failures);
         store.plan(move |_| {
             let mut left = left.lock();
