@@ -77,6 +77,11 @@ impl Hub {
         self.ended.send_replace(Some(end));
     }
 
+    /// Forgets how an earlier activation of a run ended, since another one goes on with it.
+    pub fn goes_on(&self, run: RunId) {
+        self.ended.send_if_modified(|end| end.take_if(|end| end.run == run).is_some());
+    }
+
     /// Follows how activations end.
     pub fn ends(&self) -> watch::Receiver<Option<RunEnd>> {
         self.ended.subscribe()

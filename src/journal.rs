@@ -5,8 +5,10 @@
 //! are answered with an error, their families' generations are thrown away and loaded again; what
 //! was still queued is committed by the next writer.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kinfolk_actors::id::{Offset, SessionId};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -215,7 +217,14 @@ impl Group {
         if self.appends.is_empty() {
             return;
         }
-        let verdicts = store.commit(std::mem::take(&mut self.appends)).await;
+        let appends = std::mem::take(&mut self.appends);
+        // A store that panics fails this group only. If it took the writer along, one append that
+        // it cannot bear would use up the writer's restarts and so end every family.
+        let committed = AssertUnwindSafe(async { store.commit(appends).await }).catch_unwind();
+        let Ok(verdicts) = committed.await else {
+            tracing::error!(appends = self.waiting.len(), "the store panicked in a commit");
+            return;
+        };
         for (done, verdict) in self.waiting.drain(..).zip(verdicts) {
             done(verdict);
         }
@@ -225,7 +234,8 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         for done in self.waiting.drain(..) {
-            let detail = "the writer failed inside; it is not known whether this was written";
+            let detail =
+                "the store or its writer failed inside; it is not known whether this was written";
             done(Err(StoreError::Write { detail: detail.to_owned() }));
         }
     }

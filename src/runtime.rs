@@ -109,3 +109,6 @@ impl Inner {
         slot
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,9 +5,9 @@
 //! fails if there is none. Without either it says that it is skipped. Only the structure of replies
 //! is checked: the model is small.
 
-use std::env;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+#[path = "support/real_server.rs"]
+mod real_server;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,55 +20,10 @@ use kinfolk_actors::event::Finish;
 use kinfolk_actors::failure::ErrorCode;
 use kinfolk_actors::family::{ToolChoice, ToolSpec};
 use kinfolk_actors::id::RequestNo;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// The longest wait for one thing, the first installation included.
-const PATIENCE: Duration = Duration::from_secs(300);
-
-/// A server, and its process if this test has started it.
-struct Server {
-    url: String,
-    _process: Option<Child>,
-}
-
-async fn server() -> Option<Server> {
-    if let Ok(url) = env::var("KINFOLK_REAL_MODEL_URL") {
-        return Some(Server { url, _process: None });
-    }
-    match env::var("KINFOLK_REAL_MODEL").as_deref() {
-        Ok("required") => Some(start().await),
-        Ok(other) => panic!("KINFOLK_REAL_MODEL is `{other}`; it can only be `required`"),
-        Err(_) => None,
-    }
-}
-
-async fn start() -> Server {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real_model/run.sh");
-    let default = || Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-model");
-    let venv = env::var_os("KINFOLK_REAL_MODEL_VENV").map_or_else(default, PathBuf::from);
-    let mut process = Command::new(script)
-        .arg(venv)
-        .arg("--with-stdin")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .expect("the script that starts the real model cannot run");
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    let ready = async {
-        while let Some(line) = lines.next_line().await.unwrap() {
-            if let Some(url) = line.strip_prefix("READY ") {
-                return url.to_owned();
-            }
-        }
-        panic!("the real model ended before it was ready; its messages are above");
-    };
-    let url = timeout(PATIENCE, ready).await.expect("the real model does not get ready");
-    Server { url, _process: Some(process) }
-}
+use real_server::{PATIENCE, server, slots_are_idle};
 
 fn request(choice: ToolChoice, messages: Vec<RequestMessage>) -> ModelRequest {
     let schema = r#"{"type":"object","properties":{"city":{"type":"string","maxLength":20}},"required":["city"]}"#;
@@ -167,15 +122,5 @@ async fn cancel(adapter: &OpenAi, url: &str) {
         () = begun.0.notified() => {}
         reply = ask(adapter, &request, &begun) => panic!("it ended before anything: {reply:?}"),
     }
-    let idle = async {
-        loop {
-            let slots = reqwest::get(format!("{url}/slots")).await.unwrap();
-            let slots: Vec<serde_json::Value> = slots.json().await.unwrap();
-            if slots.iter().all(|slot| slot["is_processing"] == false) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    timeout(Duration::from_secs(5), idle).await.expect("the slot is not freed");
+    timeout(Duration::from_secs(5), slots_are_idle(url)).await.expect("the slot is not freed");
 }

@@ -43,9 +43,7 @@ fn told(text: &str, option: &'static str) -> Option<Told<String>> {
     Some(Told { value: text.into(), place: Place::Option(option.into()) })
 }
 
-#[test]
-fn a_whole_file_becomes_a_whole_family() {
-    let text = r#"
+const WHOLE: &str = r#"
 [lead]
 prompt = "lead it"
 model = "openai:big"
@@ -86,7 +84,10 @@ base_url = "https://other/v1"
 [approval]
 mode = "auto-run"
 "#;
-    let family = freeze(text, &Overrides::default()).unwrap();
+
+#[test]
+fn a_whole_file_becomes_a_whole_family() {
+    let family = freeze(WHOLE, &Overrides::default()).unwrap();
     let choices: Vec<_> = family.invocations().map(|agent| agent.tool_choice).collect();
     let first = ToolChoicePlan { first: ToolChoice::Required, then: ToolChoice::Auto };
     let required = ToolChoicePlan::always(ToolChoice::Required);

@@ -172,79 +172,80 @@ fn resume_and_inspect_say_what_they_were_told() {
     assert_eq!(inspect(&format!("inspect {RUN}")), InspectSettings { target, ..plain });
 }
 
+const BAD_OPTIONS: &[(&str, &str)] = &[
+    (
+        "run x --approval headless",
+        "invalid value 'headless' for '--approval <MODE>': `headless` is not supported by this version; it knows `manual`, `auto-run`",
+    ),
+    (
+        "run x --approval allow-list",
+        "invalid value 'allow-list' for '--approval <MODE>': `allow-list` is not supported by this version; it knows `manual`, `auto-run`",
+    ),
+    (
+        "run x --approval no",
+        "invalid value 'no' for '--approval <MODE>': `no` is not known; use one of `manual`, `auto-run`",
+    ),
+    (
+        "run x --durability off",
+        "invalid value 'off' for '--durability <WHEN>': `off` is not supported by this version; it knows `always`",
+    ),
+    (
+        "run x --output xml",
+        "invalid value 'xml' for '--output <FORMAT>': `xml` is not known; use one of `text`, `json`",
+    ),
+    (
+        "run x --max-parallel 0",
+        "invalid value '0' for '--max-parallel <N>': `0` is no whole number from 1 to 4294967295",
+    ),
+    (
+        "run x --max-depth many",
+        "invalid value 'many' for '--max-depth <N>': `many` is no whole number from 0 to 4294967295",
+    ),
+    (
+        "run x --session ../x",
+        "invalid value '../x' for '--session <ID>': `../x` is not a valid session id: use 1 to 128 of A-Z a-z 0-9 . _ -, starting with a letter or digit",
+    ),
+    (
+        "run x --model gpt",
+        "invalid value 'gpt' for '--model <PROVIDER:NAME>': `gpt` is no model; write `PROVIDER:NAME`, for example `openai:NAME`",
+    ),
+    (
+        "run x --base-url nowhere",
+        "--base-url: `nowhere` is no URL (relative URL without a base); write for example `https://host/v1`",
+    ),
+    (
+        "run x --base-url http://a:secret@h",
+        "--base-url: a base URL must not hold credentials or `@`; put the key into a variable and name it with `api_key_env`",
+    ),
+    (
+        "run x --api-key-env sk-secret",
+        "--api-key-env: this must be the name of an environment variable (A-Z a-z 0-9 _), not the key itself",
+    ),
+    ("run x --max-steps 3", "unexpected argument '--max-steps' found"),
+    ("run x --attach f", "unexpected argument '--attach' found"),
+    ("run x y", "unexpected argument 'y' found"),
+    (
+        "resume x",
+        "invalid value 'x' for '[RUN]': `x` is not a valid run id: use the id that `run_started` shows, a UUID",
+    ),
+    (
+        "inspect a/b",
+        "invalid value 'a/b' for '[SESSION|RUN]': `a/b` is not a valid session id: use 1 to 128 of A-Z a-z 0-9 . _ -, starting with a letter or digit",
+    ),
+    (
+        "inspect s --events --agent x",
+        "invalid value 'x' for '--agent <ID>': `x` is not a valid agent id: use `lead` or `sub-N`",
+    ),
+    ("inspect s --from 3", "the following required arguments were not provided:"),
+    ("serve", "unrecognized subcommand 'serve'"),
+    ("", "'kinfolk' requires a subcommand but one was not provided"),
+];
+
 #[test]
 fn every_bad_option_has_its_message() {
-    let table = [
-        (
-            "run x --approval headless",
-            "invalid value 'headless' for '--approval <MODE>': `headless` is not supported by this version; it knows `manual`, `auto-run`",
-        ),
-        (
-            "run x --approval allow-list",
-            "invalid value 'allow-list' for '--approval <MODE>': `allow-list` is not supported by this version; it knows `manual`, `auto-run`",
-        ),
-        (
-            "run x --approval no",
-            "invalid value 'no' for '--approval <MODE>': `no` is not known; use one of `manual`, `auto-run`",
-        ),
-        (
-            "run x --durability off",
-            "invalid value 'off' for '--durability <WHEN>': `off` is not supported by this version; it knows `always`",
-        ),
-        (
-            "run x --output xml",
-            "invalid value 'xml' for '--output <FORMAT>': `xml` is not known; use one of `text`, `json`",
-        ),
-        (
-            "run x --max-parallel 0",
-            "invalid value '0' for '--max-parallel <N>': `0` is no whole number from 1 to 4294967295",
-        ),
-        (
-            "run x --max-depth many",
-            "invalid value 'many' for '--max-depth <N>': `many` is no whole number from 0 to 4294967295",
-        ),
-        (
-            "run x --session ../x",
-            "invalid value '../x' for '--session <ID>': `../x` is not a valid session id: use 1 to 128 of A-Z a-z 0-9 . _ -, starting with a letter or digit",
-        ),
-        (
-            "run x --model gpt",
-            "invalid value 'gpt' for '--model <PROVIDER:NAME>': `gpt` is no model; write `PROVIDER:NAME`, for example `openai:NAME`",
-        ),
-        (
-            "run x --base-url nowhere",
-            "--base-url: `nowhere` is no URL (relative URL without a base); write for example `https://host/v1`",
-        ),
-        (
-            "run x --base-url http://a:secret@h",
-            "--base-url: a base URL must not hold credentials or `@`; put the key into a variable and name it with `api_key_env`",
-        ),
-        (
-            "run x --api-key-env sk-secret",
-            "--api-key-env: this must be the name of an environment variable (A-Z a-z 0-9 _), not the key itself",
-        ),
-        ("run x --max-steps 3", "unexpected argument '--max-steps' found"),
-        ("run x --attach f", "unexpected argument '--attach' found"),
-        ("run x y", "unexpected argument 'y' found"),
-        (
-            "resume x",
-            "invalid value 'x' for '[RUN]': `x` is not a valid run id: use the id that `run_started` shows, a UUID",
-        ),
-        (
-            "inspect a/b",
-            "invalid value 'a/b' for '[SESSION|RUN]': `a/b` is not a valid session id: use 1 to 128 of A-Z a-z 0-9 . _ -, starting with a letter or digit",
-        ),
-        (
-            "inspect s --events --agent x",
-            "invalid value 'x' for '--agent <ID>': `x` is not a valid agent id: use `lead` or `sub-N`",
-        ),
-        ("inspect s --from 3", "the following required arguments were not provided:"),
-        ("serve", "unrecognized subcommand 'serve'"),
-        ("", "'kinfolk' requires a subcommand but one was not provided"),
-    ];
-    for (line, message) in table {
+    for (line, message) in BAD_OPTIONS {
         let error = parsed(line, &[]).expect_err(line);
-        assert_eq!(error.lines().next(), Some(message), "{line}");
+        assert_eq!(error.lines().next(), Some(*message), "{line}");
     }
 }
 

@@ -81,150 +81,148 @@ fn every_bad_key_is_named_with_its_line() {
     }
 }
 
+const BAD_TABLES: &[(&str, &str)] = &[
+    ("[mcp.x]", "f.toml:4: `mcp` in the file is not supported by this version"),
+    (
+        "[limit]",
+        "f.toml:4: unknown key `limit` in the file; the nearest known key is `limits` (known: lead, subagents, tools, limits, models, approval, workspace, data, session, durability, output)",
+    ),
+    (
+        "[limits]\nmax_steps = 3",
+        "f.toml:5: `max_steps` in [limits] is not supported by this version",
+    ),
+    (
+        "[limits]\nmax_parallel = 0",
+        "f.toml:5: `max_parallel` in [limits] must be a whole number from 1 to 4294967295, not 0",
+    ),
+    (
+        "[limits]\nmax_depth = -1",
+        "f.toml:5: `max_depth` in [limits] must be a whole number from 0 to 4294967295, not -1",
+    ),
+    (
+        "[limits]\nmax_depth = 'x'",
+        "f.toml:5: `max_depth` in [limits] must be a whole number from 0 to 4294967295, not a string",
+    ),
+    (
+        "[approval]\nmode = 'headless'",
+        "f.toml:5: `mode` in [approval]: `headless` is not supported by this version; it knows `manual`, `auto-run`",
+    ),
+    (
+        "[approval]\nmode = 'never'",
+        "f.toml:5: `mode` in [approval]: `never` is not known; use one of `manual`, `auto-run`",
+    ),
+    ("[approval]\nallow = []", "f.toml:5: `allow` in [approval] is not supported by this version"),
+    (
+        "[models.m]",
+        "f.toml:4: a key of [models] is wrong: `m` is no model; write `PROVIDER:NAME`, for example `openai:NAME`",
+    ),
+    (
+        "[models.'openai:m']\nwindow = 3",
+        "f.toml:5: `window` in [models.\"openai:m\"] is not supported by this version",
+    ),
+    (
+        "[models.'openai:m']\nbase_url = 'host/v1'",
+        "f.toml:5: `base_url` in [models.\"openai:m\"]: `host/v1` is no URL (relative URL without a base); write for example `https://host/v1`",
+    ),
+    (
+        "[models.'openai:m']\nbase_url = 'ftp://host/v1'",
+        "f.toml:5: `base_url` in [models.\"openai:m\"]: `ftp://host/v1` must begin with `http://` or `https://`",
+    ),
+    (
+        "[models.'openai:m']\nbase_url = 'http://me:secret@host'",
+        "f.toml:5: `base_url` in [models.\"openai:m\"]: a base URL must not hold credentials or `@`; put the key into a variable and name it with `api_key_env`",
+    ),
+    (
+        "[models.'openai:m']\napi_key_env = 'sk-secret'",
+        "f.toml:5: `api_key_env` in [models.\"openai:m\"]: this must be the name of an environment variable (A-Z a-z 0-9 _), not the key itself",
+    ),
+    (
+        "[subagents]",
+        "f.toml:4: `subagents` in the file must be a list of tables, each headed `[[subagents]]`, not a table",
+    ),
+    ("[[subagents]]\nname = 'a'", "f.toml:4: [[subagents]] needs `description`"),
+    (
+        "[[subagents]]\nname = 'a b'\nAGENT",
+        "f.toml:5: `name` in [[subagents]]: `a b` is no usable name; use 1 to 64 of A-Z a-z 0-9 _ -",
+    ),
+    (
+        "[[subagents]]\nname = 'lead'\nAGENT",
+        "f.toml:5: `lead` is reserved (`lead`, `all`, `sub-…`); use another",
+    ),
+    (
+        "[[subagents]]\nname = 'a'\nAGENT[[subagents]]\nname = 'a'\nAGENT",
+        "f.toml:9: there are two subagents named `a`",
+    ),
+    (
+        "[[subagents]]\nname = 'a'\nrole = 'boss'\nAGENT",
+        "f.toml:6: `role` in [[subagents]]: `boss` is not known; use one of `explore`, `task`",
+    ),
+    (
+        "[[subagents]]\nname = 'a'\ndelivery = 'return'\nAGENT",
+        "f.toml:6: `delivery` in [[subagents]] is not supported by this version",
+    ),
+    ("TOOLcommand = []", "f.toml:7: `command` must begin with the name of a program"),
+    ("TOOLcommand = ['']", "f.toml:7: `command` must begin with the name of a program"),
+    (
+        "TOOLcommand = 'sh x'",
+        "f.toml:7: `command` in [[tools]] must be a list of strings, not a string",
+    ),
+    (
+        "TOOLcommand = ['sh', 1]",
+        "f.toml:7: `command` in [[tools]] must be a list of strings, not 1",
+    ),
+    ("TOOL", "f.toml:4: [[tools]] needs `command`, a list: the program and its arguments"),
+    ("TOOLcheck = ['x']", "f.toml:7: `check` in [[tools]] is not supported by this version"),
+    (
+        "TOOLcommand = ['x']\neffect = 'reconcilable'",
+        "f.toml:8: `effect` in [[tools]]: `reconcilable` is not supported by this version; it knows `read_only`, `idempotent`, `changing`",
+    ),
+    (
+        "TOOLcommand = ['x']\ntimeout = 'soon'",
+        "f.toml:8: `timeout` in [[tools]]: `soon` is no length of time; write for example `10s` or `2m`",
+    ),
+    (
+        "TOOLcommand = ['x']\ntimeout = '25h'",
+        "f.toml:8: `timeout` in [[tools]]: `25h` must be at least `1ms` and at most `24h`",
+    ),
+    (
+        "TOOLcommand = ['x']\ntimeout = '0s'",
+        "f.toml:8: `timeout` in [[tools]]: `0s` must be at least `1ms` and at most `24h`",
+    ),
+    (
+        "TOOLcommand = ['x']\ntimeout = 10",
+        "f.toml:8: `timeout` in [[tools]] must be a string, not 10",
+    ),
+    (
+        "TOOLcommand = ['x']\nschema = { type = 'string' }",
+        "f.toml:8: `schema` must have `type = \"object\"`: arguments are an object",
+    ),
+    (
+        "TOOLcommand = ['x']\nschema = { type = 'object', required = 1 }",
+        "f.toml:8: `schema` is no valid JSON schema: 1 is not of type \"array\"",
+    ),
+    (
+        "TOOLcommand = ['x']\nschema = { type = 'object', default = nan }",
+        "f.toml:8: the number nan in `schema` has no form in JSON",
+    ),
+    ("TOOLcommand = ['x']\nTOOLcommand = ['x']", "f.toml:9: there are two tools named `t`"),
+    (
+        "[[tools]]\nname = 'read_file'\ndescription = 'd'\ncommand = ['x']",
+        "f.toml:5: `read_file` is the name of a built-in tool; use another one",
+    ),
+    (
+        "[[tools]]\nname = 'spawn_subagent'\ndescription = 'd'\ncommand = ['x']",
+        "f.toml:5: `spawn_subagent` is the name of a built-in tool; use another one",
+    ),
+];
+
 #[test]
 fn every_bad_table_beside_the_lead_is_named_with_its_line() {
     let agent = "description = 'd'\nprompt = 'p'\n";
     let tool = "[[tools]]\nname = 't'\ndescription = 'd'\n";
-    let table = [
-        ("[mcp.x]", "f.toml:4: `mcp` in the file is not supported by this version"),
-        (
-            "[limit]",
-            "f.toml:4: unknown key `limit` in the file; the nearest known key is `limits` (known: lead, subagents, tools, limits, models, approval, workspace, data, session, durability, output)",
-        ),
-        (
-            "[limits]\nmax_steps = 3",
-            "f.toml:5: `max_steps` in [limits] is not supported by this version",
-        ),
-        (
-            "[limits]\nmax_parallel = 0",
-            "f.toml:5: `max_parallel` in [limits] must be a whole number from 1 to 4294967295, not 0",
-        ),
-        (
-            "[limits]\nmax_depth = -1",
-            "f.toml:5: `max_depth` in [limits] must be a whole number from 0 to 4294967295, not -1",
-        ),
-        (
-            "[limits]\nmax_depth = 'x'",
-            "f.toml:5: `max_depth` in [limits] must be a whole number from 0 to 4294967295, not a string",
-        ),
-        (
-            "[approval]\nmode = 'headless'",
-            "f.toml:5: `mode` in [approval]: `headless` is not supported by this version; it knows `manual`, `auto-run`",
-        ),
-        (
-            "[approval]\nmode = 'never'",
-            "f.toml:5: `mode` in [approval]: `never` is not known; use one of `manual`, `auto-run`",
-        ),
-        (
-            "[approval]\nallow = []",
-            "f.toml:5: `allow` in [approval] is not supported by this version",
-        ),
-        (
-            "[models.m]",
-            "f.toml:4: a key of [models] is wrong: `m` is no model; write `PROVIDER:NAME`, for example `openai:NAME`",
-        ),
-        (
-            "[models.'openai:m']\nwindow = 3",
-            "f.toml:5: `window` in [models.\"openai:m\"] is not supported by this version",
-        ),
-        (
-            "[models.'openai:m']\nbase_url = 'host/v1'",
-            "f.toml:5: `base_url` in [models.\"openai:m\"]: `host/v1` is no URL (relative URL without a base); write for example `https://host/v1`",
-        ),
-        (
-            "[models.'openai:m']\nbase_url = 'ftp://host/v1'",
-            "f.toml:5: `base_url` in [models.\"openai:m\"]: `ftp://host/v1` must begin with `http://` or `https://`",
-        ),
-        (
-            "[models.'openai:m']\nbase_url = 'http://me:secret@host'",
-            "f.toml:5: `base_url` in [models.\"openai:m\"]: a base URL must not hold credentials or `@`; put the key into a variable and name it with `api_key_env`",
-        ),
-        (
-            "[models.'openai:m']\napi_key_env = 'sk-secret'",
-            "f.toml:5: `api_key_env` in [models.\"openai:m\"]: this must be the name of an environment variable (A-Z a-z 0-9 _), not the key itself",
-        ),
-        (
-            "[subagents]",
-            "f.toml:4: `subagents` in the file must be a list of tables, each headed `[[subagents]]`, not a table",
-        ),
-        ("[[subagents]]\nname = 'a'", "f.toml:4: [[subagents]] needs `description`"),
-        (
-            "[[subagents]]\nname = 'a b'\nAGENT",
-            "f.toml:5: `name` in [[subagents]]: `a b` is no usable name; use 1 to 64 of A-Z a-z 0-9 _ -",
-        ),
-        (
-            "[[subagents]]\nname = 'lead'\nAGENT",
-            "f.toml:5: `lead` is reserved (`lead`, `all`, `sub-…`); use another",
-        ),
-        (
-            "[[subagents]]\nname = 'a'\nAGENT[[subagents]]\nname = 'a'\nAGENT",
-            "f.toml:9: there are two subagents named `a`",
-        ),
-        (
-            "[[subagents]]\nname = 'a'\nrole = 'boss'\nAGENT",
-            "f.toml:6: `role` in [[subagents]]: `boss` is not known; use one of `explore`, `task`",
-        ),
-        (
-            "[[subagents]]\nname = 'a'\ndelivery = 'return'\nAGENT",
-            "f.toml:6: `delivery` in [[subagents]] is not supported by this version",
-        ),
-        ("TOOLcommand = []", "f.toml:7: `command` must begin with the name of a program"),
-        ("TOOLcommand = ['']", "f.toml:7: `command` must begin with the name of a program"),
-        (
-            "TOOLcommand = 'sh x'",
-            "f.toml:7: `command` in [[tools]] must be a list of strings, not a string",
-        ),
-        (
-            "TOOLcommand = ['sh', 1]",
-            "f.toml:7: `command` in [[tools]] must be a list of strings, not 1",
-        ),
-        ("TOOL", "f.toml:4: [[tools]] needs `command`, a list: the program and its arguments"),
-        ("TOOLcheck = ['x']", "f.toml:7: `check` in [[tools]] is not supported by this version"),
-        (
-            "TOOLcommand = ['x']\neffect = 'reconcilable'",
-            "f.toml:8: `effect` in [[tools]]: `reconcilable` is not supported by this version; it knows `read_only`, `idempotent`, `changing`",
-        ),
-        (
-            "TOOLcommand = ['x']\ntimeout = 'soon'",
-            "f.toml:8: `timeout` in [[tools]]: `soon` is no length of time; write for example `10s` or `2m`",
-        ),
-        (
-            "TOOLcommand = ['x']\ntimeout = '25h'",
-            "f.toml:8: `timeout` in [[tools]]: `25h` must be at least `1ms` and at most `24h`",
-        ),
-        (
-            "TOOLcommand = ['x']\ntimeout = '0s'",
-            "f.toml:8: `timeout` in [[tools]]: `0s` must be at least `1ms` and at most `24h`",
-        ),
-        (
-            "TOOLcommand = ['x']\ntimeout = 10",
-            "f.toml:8: `timeout` in [[tools]] must be a string, not 10",
-        ),
-        (
-            "TOOLcommand = ['x']\nschema = { type = 'string' }",
-            "f.toml:8: `schema` must have `type = \"object\"`: arguments are an object",
-        ),
-        (
-            "TOOLcommand = ['x']\nschema = { type = 'object', required = 1 }",
-            "f.toml:8: `schema` is no valid JSON schema: 1 is not of type \"array\"",
-        ),
-        (
-            "TOOLcommand = ['x']\nschema = { type = 'object', default = nan }",
-            "f.toml:8: the number nan in `schema` has no form in JSON",
-        ),
-        ("TOOLcommand = ['x']\nTOOLcommand = ['x']", "f.toml:9: there are two tools named `t`"),
-        (
-            "[[tools]]\nname = 'read_file'\ndescription = 'd'\ncommand = ['x']",
-            "f.toml:5: `read_file` is the name of a built-in tool; use another one",
-        ),
-        (
-            "[[tools]]\nname = 'spawn_subagent'\ndescription = 'd'\ncommand = ['x']",
-            "f.toml:5: `spawn_subagent` is the name of a built-in tool; use another one",
-        ),
-    ];
-    for (rest, message) in table {
+    for (rest, message) in BAD_TABLES {
         let rest = rest.replace("AGENT", agent).replace("TOOL", tool);
-        assert_eq!(refused(&format!("{LEAD}{rest}")), message, "{rest}");
+        assert_eq!(refused(&format!("{LEAD}{rest}")), *message, "{rest}");
     }
 }
 

@@ -4,9 +4,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kinfolk_actors::agent::{self, AgentMachine, AgentState, Command, Key, Member, Outcome};
 use kinfolk_actors::brain::Brain;
+use kinfolk_actors::call::EffectClass;
 use kinfolk_actors::event::{Ending, SubagentStarted};
 use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::family::{Family, FamilyHash};
@@ -75,16 +77,30 @@ pub(crate) struct Activation {
     /// The states of the generation that is being started, until their shells take them.
     loaded: Mutex<HashMap<AgentId, AgentState>>,
     crashes: Mutex<Crashes>,
+    at_rest: AtomicBool,
+    #[cfg(test)]
+    pub actors: Mutex<BTreeMap<AgentId, ractor::ActorRef<super::agent_actor::AgentMessage>>>,
 }
 
 /// An agent's queue of commands.
 pub(crate) type Seat = Arc<BoundedQueue<Letter<AgentMachine>>>;
+
+/// What became of an agent's crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Crashed {
+    /// It counts against the agent, which bounds how often it can happen.
+    Counted,
+    /// The agent was given up before, and crashed while it was being ended.
+    InItsEnd,
+}
 
 #[derive(Default)]
 struct Crashes {
     history: BTreeMap<AgentId, FailureHistory>,
     /// Agents that crashed too often, with the end that they get on the next load.
     given_up: BTreeMap<AgentId, Ending>,
+    /// Why the last generation that failed did so.
+    last: Option<Failure>,
 }
 
 impl Activation {
@@ -112,6 +128,9 @@ impl Activation {
             agents: Mutex::default(),
             loaded: Mutex::default(),
             crashes: Mutex::default(),
+            at_rest: AtomicBool::new(false),
+            #[cfg(test)]
+            actors: Mutex::default(),
         }
     }
 
@@ -169,6 +188,14 @@ impl Activation {
         }
     }
 
+    /// Whether a tool changes something, so that it runs only under a lease.
+    pub fn changes(&self, tool: &str) -> bool {
+        self.frozen
+            .toolbox
+            .get(tool)
+            .is_some_and(|tool| tool.spec().effect != EffectClass::ReadOnly)
+    }
+
     /// The name by which a scripted model and the logs know an agent.
     pub fn name_of(member: &Member) -> Arc<str> {
         match member {
@@ -178,9 +205,13 @@ impl Activation {
     }
 
     /// Counts a crash of an agent. Past its intensity the next load ends the agent: a subagent's
-    /// call settles as an error, a lead's run as failed.
-    pub fn crashed(&self, agent: AgentId, what: &str) -> Verdict {
+    /// call settles as an error, a lead's run as failed. An agent that crashes even then is not
+    /// counted any more.
+    pub fn crashed(&self, agent: AgentId, what: &str) -> Crashed {
         let mut crashes = self.crashes.lock();
+        if crashes.given_up.contains_key(&agent) {
+            return Crashed::InItsEnd;
+        }
         let now = self.services.clock.now();
         let history = crashes.history.entry(agent).or_default();
         let verdict = history.failed(&self.services.agent_restarts, now);
@@ -188,14 +219,42 @@ impl Activation {
             let message =
                 format!("{agent} failed too often and was given up; the last time: {what}");
             let ending = agent::failed(Failure::new(ErrorCode::AgentCrashed, message));
-            crashes.given_up.entry(agent).or_insert(ending);
+            crashes.given_up.insert(agent, ending);
         }
-        verdict
+        Crashed::Counted
+    }
+
+    /// Notes that the lead has nothing to do: its run has ended, or was never begun.
+    pub fn rest(&self) {
+        self.at_rest.store(true, Ordering::Release);
+    }
+
+    /// Whether the lead came to rest. One that was only stopped did not.
+    pub fn is_at_rest(&self) -> bool {
+        self.at_rest.load(Ordering::Acquire)
+    }
+
+    /// Notes why a generation failed.
+    pub fn failed(&self, failure: Failure) {
+        self.crashes.lock().last = Some(failure);
+    }
+
+    /// Why the last generation that failed did so, if one did.
+    pub fn last_failure(&self) -> Option<Failure> {
+        self.crashes.lock().last.clone()
     }
 
     /// The end that an agent gets because it crashed too often.
     pub fn given_up(&self, agent: AgentId) -> Option<Ending> {
         self.crashes.lock().given_up.get(&agent).cloned()
+    }
+
+    /// Has an agent's actor panic; false if it is not there.
+    #[cfg(test)]
+    pub fn panic_agent(&self, agent: AgentId) -> bool {
+        let actors = self.actors.lock();
+        let message = super::agent_actor::AgentMessage::Panic;
+        actors.get(&agent).is_some_and(|actor| actor.cast(message).is_ok())
     }
 
     /// Refuses every wish that waits or comes.

@@ -9,6 +9,7 @@ use super::executor::ToolExecutor;
 use super::world::AgentWorld;
 use crate::shell::{Flow, Shell};
 use crate::supervise::scope::SpawnRefused;
+use crate::supervise::unit::UnitFailure;
 
 /// An agent that is about to be put to work.
 pub(crate) struct AgentStart {
@@ -40,36 +41,46 @@ struct Arguments {
 /// # Errors
 /// The generation is over.
 pub(crate) async fn spawn_agent(living: &Living, start: AgentStart) -> Result<(), SpawnRefused> {
-    let tag = match &start.member {
-        Member::Lead => AgentId::LEAD.to_string(),
-        Member::Subagent(started) => started.subagent.to_string(),
-    };
+    let tag = tag_of(&start.member);
     let arguments = Arguments { living: living.clone(), start };
     living.scope.spawn(tag, AgentActor, arguments).await.map(drop)
+}
+
+fn tag_of(member: &Member) -> String {
+    match member {
+        Member::Lead => AgentId::LEAD.to_string(),
+        Member::Subagent(started) => started.subagent.to_string(),
+    }
 }
 
 /// Has the family put an agent to work.
 pub(crate) fn adopt_agent(living: &Living, start: AgentStart) {
     let this = living.clone();
-    adopt(living, async move { spawn_agent(&this, start).await });
+    adopt(living, tag_of(&start.member), async move { spawn_agent(&this, start).await });
 }
 
 /// Has the family start its tool executor.
 pub(crate) fn adopt_executor(living: &Living) {
     let this = living.clone();
-    adopt(living, async move {
+    adopt(living, "tools".to_owned(), async move {
         let arguments = this.clone();
         this.scope.spawn("tools", ToolExecutor, arguments).await.map(drop)
     });
 }
 
 /// Starting an actor has to be awaited, and a step never waits: the family's effects own the wait.
-fn adopt(living: &Living, spawn: impl Future<Output = Result<(), SpawnRefused>> + Send + 'static) {
+/// Somebody counts on the actor, so one that fails to start ends the generation like one that dies.
+fn adopt(
+    living: &Living,
+    tag: String,
+    spawn: impl Future<Output = Result<(), SpawnRefused>> + Send + 'static,
+) {
+    let scope = living.scope.clone();
     living.family.effects.adopt(async move {
-        if let Err(error) = spawn.await {
-            // The generation is over, and whoever ended it starts the next one or reports.
-            tracing::debug!(%error, "an actor of an ended generation was not started");
-        }
+        let Err(error) = spawn.await else { return };
+        tracing::debug!(%error, "an actor was not started");
+        // Refused if the generation is over: whoever ended it starts the next one or reports.
+        drop(scope.spawn_task(tag, async move { Err(UnitFailure::from(error)) }));
     });
 }
 
@@ -87,6 +98,8 @@ impl Actor for AgentActor {
         let AgentStart { member, state, recovered } = start;
         let machine = living.family.machine(member.clone());
         let seat = living.family.seat(machine.id());
+        #[cfg(test)]
+        living.family.actors.lock().insert(machine.id(), myself.clone());
         let bell = myself.clone();
         // A bell to an actor that has ended finds nobody; its successor rings itself.
         seat.attach(move || drop(bell.cast(AgentMessage::Bell)));

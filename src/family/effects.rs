@@ -64,13 +64,17 @@ impl Effects {
         let effects = Arc::clone(self);
         while inner.tasks.try_join_next().is_some() {}
         inner.tasks.spawn(async move {
-            let outcome = tokio::select! {
-                biased;
-                ended = AssertUnwindSafe(work).catch_unwind() => ended.unwrap_or_else(|panic| {
-                    Outcome::Panicked { message: panic_text(panic.as_ref()).into() }
-                }),
-                () = expired(&stop, grace) => Outcome::Gone,
-            };
+            // Around all of it: work that is dropped when its grace is over may panic in that too.
+            let ending = AssertUnwindSafe(async {
+                tokio::select! {
+                    biased;
+                    outcome = work => outcome,
+                    () = expired(&stop, grace) => Outcome::Gone,
+                }
+            });
+            let outcome = ending.catch_unwind().await.unwrap_or_else(|panic| Outcome::Panicked {
+                message: panic_text(panic.as_ref()).into(),
+            });
             effects.inner.lock().stops.remove(&owner);
             report(outcome);
         });

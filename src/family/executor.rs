@@ -134,7 +134,16 @@ impl Running {
         let (owner, myself) = ((agent, Key::Tool(call)), myself.clone());
         let toolbox = Arc::clone(&family.frozen.toolbox);
         let workspace = family.frozen.family.workspace.as_deref().map(Path::new).map(Arc::from);
+        let own = Arc::clone(&family);
         let work = move |stop: StopSignal| async move {
+            if own.changes(&name) {
+                // A call that runs again after a restart has lost its lease with the generation.
+                let leases = &own.services.leases;
+                let leased = own.held.acquire(call, leases, workspace.as_deref());
+                if stop.0.run_until_cancelled(leased).await.is_none() {
+                    return Outcome::Gone;
+                }
+            }
             let dispatch =
                 Dispatch { name: &name, call, arguments: &arguments, workspace, cancelled: stop.0 };
             let Ran { output, duration } = toolbox.run(dispatch).await;

@@ -39,10 +39,26 @@ impl Leases {
 #[derive(Debug, Default)]
 pub(crate) struct HeldLeases {
     by_call: Mutex<HashMap<CallId, OwnedMutexGuard<()>>>,
+    /// Stands for the workspace of a family that has none: its changes wait for each other and
+    /// for nobody else's.
+    own: Arc<AsyncMutex<()>>,
 }
 
 impl HeldLeases {
-    pub fn hold(&self, call: CallId, guard: OwnedMutexGuard<()>) {
+    /// Gets a call its lease: of the workspace, or of the family if it has none. A call that has
+    /// it keeps it. Dropping the future gives up the place.
+    pub async fn acquire(&self, call: CallId, leases: &Leases, workspace: Option<&Path>) {
+        if self.by_call.lock().contains_key(&call) {
+            return;
+        }
+        let guard = match workspace {
+            Some(workspace) => leases.acquire(workspace).await,
+            None => Arc::clone(&self.own).lock_owned().await,
+        };
+        self.hold(call, guard);
+    }
+
+    fn hold(&self, call: CallId, guard: OwnedMutexGuard<()>) {
         self.by_call.lock().insert(call, guard);
     }
 

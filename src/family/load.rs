@@ -1,9 +1,11 @@
 //! From a session's records to the states of its agents: the ordinary fold, nothing else.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use kinfolk_actors::agent::{AgentMachine, AgentState};
 use kinfolk_actors::budget::Ledger;
+use kinfolk_actors::event::{Event, RunFinished};
 use kinfolk_actors::id::{AgentId, Offset, RunId, SessionId};
 use kinfolk_actors::machine::Machine as _;
 
@@ -19,6 +21,8 @@ pub(crate) struct Loaded {
     pub ledger: Ledger,
     /// The lead over all runs, and the subagents of the one run that is asked for.
     pub states: HashMap<AgentId, AgentState>,
+    /// The terminal event of the run that is asked for, if it has one.
+    pub finished: Option<Arc<RunFinished>>,
 }
 
 /// Claims a session and folds its records. What an older owner appends after this is refused.
@@ -35,7 +39,8 @@ pub(crate) async fn load(
         Offset(0) => Vec::new(),
         Offset(_) => journal.read_all(session, Offset(0)).await?,
     };
-    let mut loaded = Loaded { claim, ledger: Ledger::default(), states: HashMap::new() };
+    let (ledger, states, finished) = (Ledger::default(), HashMap::new(), None);
+    let mut loaded = Loaded { claim, ledger, states, finished };
     records.iter().for_each(|record| loaded.fold(record, run));
     Ok(loaded)
 }
@@ -49,6 +54,11 @@ impl Loaded {
     fn fold(&mut self, record: &Record, run: RunId) {
         for event in &record.events {
             self.ledger.record(record.run, record.agent, record.at, event);
+        }
+        if let (Some(Event::RunFinished(finished)), true) =
+            (record.events.last(), record.run == run)
+        {
+            self.finished = Some(Arc::new(finished.clone()));
         }
         if record.agent.is_lead() || record.run == run {
             let state = self.states.entry(record.agent).or_default();

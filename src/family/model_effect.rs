@@ -2,6 +2,7 @@
 //! the one layer there is.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kinfolk_actors::agent::{Outcome, RawReply};
 use kinfolk_actors::context::ModelRequest;
@@ -21,6 +22,8 @@ pub(crate) struct ModelEffect {
     pub name: Arc<str>,
     pub number: RequestNo,
     pub request: ModelRequest,
+    /// Whether something of a reply was shown that is not whole yet.
+    pub shown: AtomicBool,
 }
 
 impl ModelEffect {
@@ -51,18 +54,26 @@ impl ModelEffect {
             deltas: self,
         };
         let retrying = |notice| self.retrying(notice);
-        call_with_retries(&**provider, call, &self.family.services.retries, &retrying).await
+        let reply =
+            call_with_retries(&**provider, call, &self.family.services.retries, &retrying).await?;
+        self.shown.store(false, Ordering::Relaxed);
+        Ok(reply)
     }
 
     fn retrying(&self, notice: RetryNotice) {
-        if notice.void {
-            self.tell(ProgressKind::Delta { text: None, reasoning: None, call: None, void: true });
-        }
+        self.void();
         self.tell(ProgressKind::ModelRetry {
             code: notice.code,
             attempt_no: notice.attempt_no,
             wait_ms: u64::try_from(notice.wait.as_millis()).unwrap_or(u64::MAX),
         });
+    }
+
+    /// Tells watchers that what was shown of a reply is not going to be one.
+    fn void(&self) {
+        if self.shown.swap(false, Ordering::Relaxed) {
+            self.tell(ProgressKind::Delta { text: None, reasoning: None, call: None, void: true });
+        }
     }
 
     fn tell(&self, kind: ProgressKind) {
@@ -79,12 +90,21 @@ impl ModelEffect {
     }
 }
 
+impl Drop for ModelEffect {
+    /// It failed for good, panicked, or was dropped in the middle: by a cancel, or to be sent again
+    /// by the next generation.
+    fn drop(&mut self) {
+        self.void();
+    }
+}
+
 impl DeltaSink for ModelEffect {
     fn is_watched(&self) -> bool {
         self.family.hub.is_watched()
     }
 
     fn delta(&self, delta: Delta<'_>) {
+        self.shown.store(true, Ordering::Relaxed);
         let (mut text, mut reasoning, mut call) = (None, None, None);
         match delta {
             Delta::Text(part) => text = Some(part.to_owned()),

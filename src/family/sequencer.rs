@@ -173,7 +173,8 @@ fn settle(
         Ok(()) => hub.publish(record),
         Err(error) => {
             tracing::warn!(session = %record.session, run = %record.run, %error, "append refused");
-            *trouble.lock() = Some(error.clone());
+            // The first refusal is the cause: what was submitted behind it had to be refused too.
+            trouble.lock().get_or_insert_with(|| error.clone());
         }
     }
     // The agent may have been killed meanwhile; the next generation reads what is durable.

@@ -1,5 +1,6 @@
 //! A family as a supervised unit: it restarts as one, from its journal.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -8,7 +9,7 @@ use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::id::{AgentId, Attempt};
 use tokio_util::sync::CancellationToken;
 
-use super::activation::{Activation, Living};
+use super::activation::{Activation, Crashed, Living};
 use super::agent_actor::{AgentStart, spawn_agent};
 use super::load::load;
 use crate::hub::{EndedWithout, RunEnd};
@@ -26,9 +27,23 @@ pub(crate) struct FamilyUnit {
     pub rested: Box<dyn Fn(UnitId) + Send + Sync>,
     /// Fires when nothing of the family is left.
     pub gone: CancellationToken,
+    /// The session's place in the runtime: kept while the family lives, so that whoever opens the
+    /// session again meets this family and does not start a second one.
+    _place: Arc<dyn Any + Send + Sync>,
 }
 
 impl FamilyUnit {
+    /// A family that is about to be supervised.
+    pub fn new(
+        id: UnitId,
+        family: Arc<Activation>,
+        rested: Box<dyn Fn(UnitId) + Send + Sync>,
+        gone: CancellationToken,
+        place: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self { id, family, rested, gone, _place: place }
+    }
+
     async fn begin(&self, generation: Generation, scope: Scope) -> Result<(), UnitFailure> {
         let family = &self.family;
         let loaded = load(&family.services.journal, &family.session, family.run).await;
@@ -47,6 +62,10 @@ impl FamilyUnit {
         let attempt = if run == Some(family.run) { Attempt(before.0 + 1) } else { Attempt(1) };
         let frozen = &family.frozen;
         let store_family = (!active).then(|| (frozen.hash, Arc::clone(&frozen.json)));
+        if let Some(finished) = &loaded.finished {
+            // Its terminal event became durable, but whoever wrote it died before it was told.
+            family.hub.end(RunEnd { run: family.run, result: Ok(Arc::clone(finished)) });
+        }
         family.sequencer.open(generation, loaded.claim, loaded.ledger.clone(), store_family);
         family.set_loaded(loaded);
         let living = Living { family: Arc::clone(family), generation, scope };
@@ -71,17 +90,23 @@ impl Unit for FamilyUnit {
     }
 
     fn on_failure(&self, failure: &Exit) -> Disposition {
+        self.family.failed(self.cause(&failure.text));
         match self.family.sequencer.trouble() {
             // Another owner has the session: trying again would only take it back and forth.
             Some(error @ (StoreError::Fenced { .. } | StoreError::Damaged { .. })) => {
                 return Disposition::GiveUp(error.to_string().into());
             }
-            Some(_) | None => {}
+            // The store's failure is no agent's.
+            Some(_) => return Disposition::UsePolicy,
+            None => {}
         }
-        if let Ok(agent) = failure.who.to_string().parse::<AgentId>() {
-            self.family.crashed(agent, &failure.text);
+        let agent = failure.who.to_string().parse::<AgentId>();
+        match agent.map(|agent| self.family.crashed(agent, &failure.text)) {
+            // Each agent's own intensity bounds this, so that several that crash side by side do
+            // not use up the family's.
+            Ok(Crashed::Counted) => Disposition::Restart,
+            Ok(Crashed::InItsEnd) | Err(_) => Disposition::UsePolicy,
         }
-        Disposition::UsePolicy
     }
 
     fn exited(&self, exit: &Exit) {
@@ -96,6 +121,9 @@ impl Unit for FamilyUnit {
         if !ended {
             let why = match last {
                 UnitStatus::Failed { reason } => EndedWithout::Broken(self.cause(reason)),
+                UnitStatus::Stopped if self.family.is_at_rest() => {
+                    EndedWithout::Broken(self.never_began())
+                }
                 UnitStatus::Waiting
                 | UnitStatus::Starting { .. }
                 | UnitStatus::Running { .. }
@@ -108,10 +136,22 @@ impl Unit for FamilyUnit {
         }
         family.close();
         self.gone.cancel();
+        if matches!(last, UnitStatus::Failed { .. }) {
+            // A stopped unit is being removed by whoever stopped it; this one has to ask for it.
+            (self.rested)(self.id.clone());
+        }
     }
 }
 
 impl FamilyUnit {
+    /// Why the lead is at rest although its run has no end: the order to start died with the
+    /// generation that took it, before anything of the run was durable.
+    fn never_began(&self) -> Failure {
+        self.family.last_failure().unwrap_or_else(|| {
+            Failure::new(ErrorCode::AgentCrashed, "the run was never begun; start it again")
+        })
+    }
+
     fn cause(&self, reason: &str) -> Failure {
         match self.family.sequencer.trouble() {
             Some(error) => error.failure(),

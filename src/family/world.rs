@@ -2,8 +2,9 @@
 //! becomes.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -67,6 +68,7 @@ impl AgentWorld {
             name: Activation::name_of(&machine.member),
             number: request,
             request: model_request(machine, state),
+            shown: AtomicBool::new(false),
         };
         let key = Key::Model(request);
         // No grace: dropping the request closes its connection.
@@ -80,9 +82,8 @@ impl AgentWorld {
         let workspace = family.frozen.family.workspace.clone().map(PathBuf::from);
         let key = Key::Lease(call);
         let work = move |_stop| async move {
-            let workspace = workspace.as_deref().unwrap_or(Path::new(""));
-            let guard = family.services.leases.acquire(workspace).await;
-            family.held.hold(call, guard);
+            let leases = &family.services.leases;
+            family.held.acquire(call, leases, workspace.as_deref()).await;
             Outcome::Leased
         };
         let owner = (self.agent, key);
@@ -218,7 +219,10 @@ impl World<AgentMachine> for AgentWorld {
             }
             (Some(_), None) => Flow::Stop,
             (None, _) if state.is_active() => Flow::Continue,
-            (None, _) => Flow::Stop,
+            (None, _) => {
+                self.family().rest();
+                Flow::Stop
+            }
         }
     }
 }

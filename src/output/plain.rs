@@ -56,6 +56,34 @@ fn cut(mut shown: String, width: usize) -> String {
     shown
 }
 
+/// The text as lines of at most `width` columns, broken between words; at most `most` of them, of
+/// which the last one marks a cut.
+#[must_use]
+pub fn wrap(text: &str, width: usize, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut words = text.split_whitespace().peekable();
+    while let Some(word) = words.peek() {
+        if lines.len() == most {
+            if let Some(last) = lines.last_mut() {
+                *last = cut(std::mem::take(last), width);
+            }
+            break;
+        }
+        let mut shown = line(word, width);
+        words.next();
+        while let Some(word) = words.peek() {
+            let longer = format!("{shown} {word}");
+            if longer.chars().map(columns).sum::<usize>() > width {
+                break;
+            }
+            shown = line(&longer, width);
+            words.next();
+        }
+        lines.push(shown);
+    }
+    lines
+}
+
 /// The text with its line breaks and tabs, and `�` for each harmful character.
 #[must_use]
 pub fn block(text: &str) -> String {
@@ -104,6 +132,23 @@ mod tests {
         for (text, width, expected) in table {
             assert_eq!(line(text, width), expected, "{text:?} in {width}");
         }
+    }
+
+    #[test]
+    fn a_long_text_is_wrapped_between_words_and_bounded() {
+        let table = [
+            ("", 10, &[][..]),
+            ("one two three", 7, &["one two", "three"]),
+            ("one \u{1b}two", 20, &["one �two"]),
+            ("a-very-long-word b", 6, &["a-ver…", "b"]),
+            ("a b c d e f", 3, &["a b", "c d", "e f"]),
+            ("a b c d e f g", 3, &["a b", "c d", "e …"]),
+        ];
+        for (text, width, expected) in table {
+            let shown = wrap(text, width, 3);
+            assert_eq!(shown, expected, "{text:?} in {width}");
+        }
+        assert_eq!(wrap("a b c d", 1, 3), ["a", "b", "…"]);
     }
 
     #[test]

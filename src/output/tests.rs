@@ -96,81 +96,61 @@ fn tool_finished(id: CallId, name: &str, result: (CallStatus, &str), ms: u64) ->
     })
 }
 
-/// The lead asks one explorer, whose second call fails, and answers.
-fn story() -> Vec<Recorded> {
-    let lead = AgentId::LEAD;
-    let tool = CallKind::Tool(EffectClass::ReadOnly);
+/// The explorer reads twice, the second time in vain, and reports.
+fn explorer_events() -> Vec<Event> {
     let path = r#"{"path":"a.txt"}"#;
+    let read = |n| {
+        let kind = CallKind::Tool(EffectClass::ReadOnly);
+        proposed(call(SUB, n), "read_file", path, kind)
+    };
     let started = |n| {
         let (name, arguments) = ("read_file".into(), path.into());
         Event::ToolStarted(ToolStarted { call: call(SUB, n), name, arguments })
     };
-    let events = vec![
-        (
-            lead,
-            Event::RunStarted(RunStarted {
-                input: "how many?".into(),
-                model: "openai:m".into(),
-                limits: Caps::default(),
-                family: FamilyHash([0; 32]),
-                parent_run: None,
-            }),
-        ),
-        (
-            lead,
-            reply(
-                "I ask.",
-                vec![proposed(call(lead, 0), "call_subagent", "{}", CallKind::Subagent)],
-                tokens(400, 40),
-            ),
-        ),
-        (lead, sub_started()),
-        (SUB, Event::Message(Message::User(UserMessage { text: "count".into(), for_call: None }))),
-        (
-            SUB,
-            reply(
-                "",
-                vec![
-                    proposed(call(SUB, 0), "read_file", path, tool),
-                    proposed(call(SUB, 1), "read_file", path, tool),
-                ],
-                tokens(200, 20),
-            ),
-        ),
-        (SUB, started(0)),
-        (SUB, tool_finished(call(SUB, 0), "read_file", (CallStatus::Ok, "x"), 12)),
-        (SUB, started(1)),
-        (
-            SUB,
-            tool_finished(
-                call(SUB, 1),
-                "read_file",
-                (CallStatus::Error, "no\nfile \u{9b}31m"),
-                1_500,
-            ),
-        ),
-        (SUB, reply("two", Vec::new(), tokens(300, 30))),
-        (
-            SUB,
-            Event::SubagentFinished(SubagentFinished {
-                subagent: SUB,
-                status: Outcome::Completed,
-                summary: "two".into(),
-                usage: Usage { turns: 2, tool_calls: 2, ..tokens(500, 50) },
-                error: None,
-            }),
-        ),
-        (lead, tool_finished(call(lead, 0), "call_subagent", (CallStatus::Ok, "{}"), 2_000)),
-        (lead, reply("There are two.", Vec::new(), tokens(600, 60))),
-        (
-            lead,
-            Event::RunFinished(finished(
-                Outcome::Completed,
-                FinishReason::Completed,
-                "There are two.\n",
-            )),
-        ),
+    let failed = (CallStatus::Error, "no\nfile \u{9b}31m");
+    vec![
+        Event::Message(Message::User(UserMessage { text: "count".into(), for_call: None })),
+        reply("", vec![read(0), read(1)], tokens(200, 20)),
+        started(0),
+        tool_finished(call(SUB, 0), "read_file", (CallStatus::Ok, "x"), 12),
+        started(1),
+        tool_finished(call(SUB, 1), "read_file", failed, 1_500),
+        reply("two", Vec::new(), tokens(300, 30)),
+        Event::SubagentFinished(SubagentFinished {
+            subagent: SUB,
+            status: Outcome::Completed,
+            summary: "two".into(),
+            usage: Usage { turns: 2, tool_calls: 2, ..tokens(500, 50) },
+            error: None,
+        }),
+    ]
+}
+
+/// The lead asks one explorer and answers, an event every quarter of a second.
+fn story() -> Vec<Recorded> {
+    let lead = AgentId::LEAD;
+    let start = RunStarted {
+        input: "how many?".into(),
+        model: "openai:m".into(),
+        limits: Caps::default(),
+        family: FamilyHash([0; 32]),
+        parent_run: None,
+    };
+    let ask = proposed(call(lead, 0), "call_subagent", "{}", CallKind::Subagent);
+    let end = finished(Outcome::Completed, FinishReason::Completed, "There are two.\n");
+    let before =
+        [Event::RunStarted(start), reply("I ask.", vec![ask], tokens(400, 40)), sub_started()];
+    let after = [
+        tool_finished(call(lead, 0), "call_subagent", (CallStatus::Ok, "{}"), 2_000),
+        reply("There are two.", Vec::new(), tokens(600, 60)),
+        Event::RunFinished(end),
     ];
+    let by = |agent| move |event| (agent, event);
+    let events = before
+        .into_iter()
+        .map(by(lead))
+        .chain(explorer_events().into_iter().map(by(SUB)))
+        .chain(after.into_iter().map(by(lead)));
     let place = |(n, (agent, event)): (u64, (AgentId, Event))| Recorded {
         offset: Offset(n),
         session: "trip".parse().unwrap(),

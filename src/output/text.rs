@@ -21,6 +21,9 @@ use crate::events::{Progress, ProgressKind, RunEvent};
 /// The columns that one argument, name or message may take inside of a line.
 const PART: usize = 60;
 
+/// The lines that the failure of a run may take; what to do about it often stands at its end.
+const ERROR_LINES: usize = 8;
+
 /// Turns events into lines.
 #[derive(Debug)]
 pub(super) struct TextLines {
@@ -93,7 +96,11 @@ impl TextLines {
             }
         };
         let line = what.map(|what| self.line(recorded.agent, recorded.at, tone, &what));
-        Shown { work: line.into_iter().collect(), answer }
+        let mut work: Vec<String> = line.into_iter().collect();
+        if let Event::RunFinished(RunFinished { error: Some(error), .. }) = &recorded.event {
+            work.extend(plain::wrap(&failure(error), self.style.width, ERROR_LINES));
+        }
+        Shown { work, answer }
     }
 
     fn subagent_started(&mut self, started: &SubagentStarted) -> String {
@@ -195,17 +202,13 @@ fn subagent_finished(finished: &SubagentFinished) -> (Tone, Option<String>) {
 }
 
 fn run_finished(finished: &RunFinished) -> (Tone, Option<String>) {
-    let why = match &finished.error {
-        Some(error) => format!(": {}", failure(error)),
-        None => String::new(),
-    };
     let outcome = word(&finished.outcome);
     let reason = word(&finished.finish_reason);
     let reason = if reason == outcome { String::new() } else { format!(" ({reason})") };
     let time = seconds(finished.duration_ms);
     let agents = plural(u64::try_from(finished.agents.len()).unwrap_or(u64::MAX), "agent");
     let sums = usage(&finished.usage);
-    (tone_of(finished.outcome), Some(format!("{outcome}{reason} in {time}, {agents}, {sums}{why}")))
+    (tone_of(finished.outcome), Some(format!("{outcome}{reason} in {time}, {agents}, {sums}")))
 }
 
 fn tone_of(outcome: Outcome) -> Tone {

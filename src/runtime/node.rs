@@ -2,9 +2,11 @@
 //! the families.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use futures::future::join_all;
 use kinfolk_actors::id::SessionId;
 use kinfolk_actors::supervision::RestartPolicy;
 use kinfolk_actors::time::Millis;
@@ -14,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::{RuntimeError, StartError};
+use super::session::Slot;
 use crate::family::activation::{Activation, Services};
 use crate::family::unit::FamilyUnit;
 use crate::supervise::supervisor::{AddRefused, Root, StopOrder, Supervisor};
@@ -44,6 +47,8 @@ pub(crate) struct Node {
     shards: Vec<Supervisor>,
     /// Unbounded, but each living family sends at most one message.
     rested: mpsc::UnboundedSender<(usize, UnitId)>,
+    /// Numbers the units: a run that is resumed may come while its last unit is being removed.
+    activations: AtomicU64,
     /// Takes down families at rest.
     _janitor: AbortOnDropHandle<()>,
 }
@@ -60,24 +65,29 @@ impl Node {
         top.add("gateway".into(), RestartPolicy::default(), gateway).map_err(refused)?;
         let mut shards = Vec::with_capacity(SHARDS);
         for n in 0..SHARDS {
-            let (shard, name) = (Supervisor::new(StopOrder::Together), format!("families-{n}"));
+            let shard = Supervisor::new(StopOrder::Together);
             let unit = Arc::new(shard.clone());
-            top.add(name.as_str().into(), RestartPolicy::default(), unit).map_err(refused)?;
+            top.add(shard_id(n), RestartPolicy::default(), unit).map_err(refused)?;
             shards.push(shard);
         }
         let (rested, at_rest) = mpsc::unbounded_channel();
         let janitor = AbortOnDropHandle::new(tokio::spawn(tidy(shards.clone(), at_rest)));
-        Ok(Self { root, shards, rested, _janitor: janitor })
+        Ok(Self { root, shards, rested, activations: AtomicU64::new(0), _janitor: janitor })
     }
 
-    /// Puts a family to work. The token fires when nothing of it is left.
-    pub fn activate(&self, family: Arc<Activation>) -> Result<CancellationToken, StartError> {
+    /// Puts a family of a session to work. The token fires when nothing of it is left.
+    pub fn activate(
+        &self,
+        family: Arc<Activation>,
+        slot: &Arc<Slot>,
+    ) -> Result<CancellationToken, StartError> {
         let shard = shard_of(&family.session);
-        let id = UnitId::from(format!("{}/{}", family.session, family.run).as_str());
+        let n = self.activations.fetch_add(1, Ordering::Relaxed);
+        let id = UnitId::from(format!("{}/{}#{n}", family.session, family.run).as_str());
         let gone = CancellationToken::new();
         let (tell, all) = (self.rested.clone(), gone.clone());
         let rested = Box::new(move |id| drop(tell.send((shard, id))));
-        let unit = FamilyUnit { id: id.clone(), family, rested, gone: all };
+        let unit = FamilyUnit::new(id.clone(), family, rested, all, Arc::clone(slot) as _);
         match self.shards[shard].add(id, FAMILY_RESTARTS, Arc::new(unit)) {
             Ok(_status) => Ok(gone),
             Err(AddRefused::Exists(_) | AddRefused::ShuttingDown(_)) => {
@@ -86,15 +96,35 @@ impl Node {
         }
     }
 
-    /// Ends everything, in reverse order of its start. Returns when nothing is left.
+    /// Ends everything: the families first and all at once, so that a slow one neither keeps the
+    /// others at work nor takes their time; then what they build on. Returns when nothing is left.
     pub async fn shutdown(&self) {
+        let top = self.root.supervisor();
+        let ids: Vec<UnitId> = (0..SHARDS).map(shard_id).collect();
+        join_all(ids.iter().map(|id| top.stop_unit(id, SHUTDOWN_GRACE))).await;
         self.root.shutdown(SHUTDOWN_GRACE).await;
+    }
+
+    /// Has the supervisor of a session's family panic.
+    #[cfg(test)]
+    pub fn panic_shard(&self, session: &SessionId) {
+        self.shards[shard_of(session)].panic_now();
+    }
+
+    /// How many units the families' supervisors hold.
+    #[cfg(test)]
+    pub fn families(&self) -> usize {
+        self.shards.iter().map(Supervisor::held).sum()
     }
 
     #[cfg(test)]
     pub fn root(&self) -> &Root {
         &self.root
     }
+}
+
+fn shard_id(n: usize) -> UnitId {
+    format!("families-{n}").as_str().into()
 }
 
 /// FNV-1a, so that a session keeps its shard in every process.

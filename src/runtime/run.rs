@@ -101,10 +101,19 @@ impl Run {
             }
             let received = tokio::select! {
                 biased;
-                received = live.recv() => received,
-                () = broken(&self.handle) => return None,
+                received = live.recv() => Some(received),
+                () = ended(&self.handle) => None,
             };
-            self.take(received);
+            match received {
+                Some(received) => self.take(received),
+                // Its last records may have become durable without anybody having been told.
+                None => {
+                    self.read_page().await.ok()?;
+                    if !self.behind {
+                        return None;
+                    }
+                }
+            }
         }
         None
     }
@@ -200,17 +209,20 @@ impl RunControl {
         let mut ends = self.handle.slot.hub.ends();
         loop {
             let end = ends.borrow_and_update().clone();
-            match end.filter(|end| end.run == run).map(|end| end.result) {
-                Some(Ok(finished)) => return Ok(RunOutcome::clone(&finished)),
-                Some(Err(EndedWithout::Broken(failure))) => {
+            let end = end.filter(|end| end.run == run).map(|end| end.result);
+            if let Some(Ok(finished)) = end {
+                return Ok(RunOutcome::clone(&finished));
+            }
+            // A later run of the session may have ended since, an earlier process may have ended
+            // this one, or its end became durable and nobody was told.
+            match (self.stored_outcome().await, end) {
+                (Ok(Some(finished)), _) => return Ok(finished),
+                (_, Some(Err(EndedWithout::Broken(failure)))) => {
                     return Err(OutcomeError::Broken(failure));
                 }
-                Some(Err(EndedWithout::ShutDown)) => return Err(OutcomeError::ShutDown),
-                None => {}
-            }
-            // A later run of the session may have ended since, or an earlier process ended this one.
-            if let Some(finished) = self.stored_outcome().await? {
-                return Ok(finished);
+                (_, Some(Err(EndedWithout::ShutDown))) => return Err(OutcomeError::ShutDown),
+                (Err(error), _) => return Err(error.into()),
+                (Ok(None), _) => {}
             }
             if ends.changed().await.is_err() {
                 return Err(OutcomeError::ShutDown);
@@ -263,14 +275,12 @@ impl RunControl {
     }
 }
 
-/// Done when the run has ended in this runtime without a terminal event.
-async fn broken(handle: &Handle) {
+/// Done when the run has ended in this runtime, with or without a terminal event.
+async fn ended(handle: &Handle) {
     let mut ends = handle.slot.hub.ends();
     let run = handle.run;
-    let broken = |end: &Option<RunEnd>| {
-        end.as_ref().is_some_and(|end| end.run == run && end.result.is_err())
-    };
-    if ends.wait_for(broken).await.is_err() {
+    let of_run = |end: &Option<RunEnd>| end.as_ref().is_some_and(|end| end.run == run);
+    if ends.wait_for(of_run).await.is_err() {
         std::future::pending().await
     }
 }

@@ -1,6 +1,6 @@
 //! A session: a durable conversation of one family, and the one place where its runs start.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use kinfolk_actors::agent::{Command, Refusal, Start};
 use kinfolk_actors::event::Event;
@@ -16,7 +16,7 @@ use super::run::{Handle, Run};
 use super::{Inner, RunSummary};
 use crate::definition::Family;
 use crate::family::activation::{Activation, Frozen};
-use crate::hub::{EndedWithout, Hub};
+use crate::hub::{EndedWithout, Hub, RunEnd};
 
 /// Describes a session that is about to be opened.
 #[must_use = "a session is opened by `open`"]
@@ -63,8 +63,8 @@ pub(crate) struct Slot {
 /// The activation that holds the session.
 struct Active {
     run: RunId,
-    /// None while it is being put to work.
-    family: Option<Arc<Activation>>,
+    /// Weak: its supervisor holds it while it lives, and a session at rest holds nothing of it.
+    family: Weak<Activation>,
     gone: CancellationToken,
 }
 
@@ -76,7 +76,7 @@ impl Slot {
     /// The living family of a run.
     pub fn family_of(&self, run: RunId) -> Option<Arc<Activation>> {
         let active = self.active.lock();
-        active.as_ref().filter(|active| active.run == run)?.family.clone()
+        active.as_ref().filter(|active| active.run == run)?.family.upgrade()
     }
 
     /// Waits until nothing of a run is left in this runtime.
@@ -99,7 +99,7 @@ impl Slot {
                 match active.as_ref().filter(|active| !active.gone.is_cancelled()) {
                     None => {
                         let gone = CancellationToken::new();
-                        *active = Some(Active { run, family: None, gone: gone.clone() });
+                        *active = Some(Active { run, family: Weak::new(), gone });
                         return Ok(Place { slot: Arc::clone(self), run, kept: false });
                     }
                     Some(other) if self.has_ended(other.run) => other.gone.clone(),
@@ -123,9 +123,10 @@ struct Place {
 }
 
 impl Place {
-    fn keep(mut self, family: Arc<Activation>, gone: CancellationToken) {
+    fn keep(mut self, family: &Arc<Activation>, gone: CancellationToken) {
         self.kept = true;
-        *self.slot.active.lock() = Some(Active { run: self.run, family: Some(family), gone });
+        let family = Arc::downgrade(family);
+        *self.slot.active.lock() = Some(Active { run: self.run, family, gone });
     }
 }
 
@@ -177,8 +178,8 @@ impl Session {
         let start = Start { input: input.into(), parent_run: None };
         let started = family.wish(AgentId::LEAD, Command::Start(start));
         let handle = Handle::new(&self.runtime, &self.slot, run, from);
-        let gone = self.runtime.node.activate(Arc::clone(&family))?;
-        place.keep(family, gone);
+        let gone = self.runtime.node.activate(Arc::clone(&family), &self.slot)?;
+        place.keep(&family, gone);
         match started.await {
             Ok(Ok(())) => Ok(Run::new(handle)),
             Ok(Err(refusal)) => Err(refused(&refusal)),
@@ -214,10 +215,14 @@ impl Session {
             Err(run) => return Err(StartError::RunActive { session: self.id().clone(), run }),
         };
         let frozen = self.thawed(&summary).await?;
+        self.slot.hub.goes_on(run);
         let family = self.activation(run, frozen);
         let handle = Handle::new(&self.runtime, &self.slot, run, head);
-        let gone = self.runtime.node.activate(Arc::clone(&family))?;
-        place.keep(family, gone);
+        let gone =
+            self.runtime.node.activate(Arc::clone(&family), &self.slot).inspect_err(|_| {
+                self.slot.hub.end(RunEnd { run, result: Err(EndedWithout::ShutDown) });
+            })?;
+        place.keep(&family, gone);
         Ok(Run::new(handle))
     }
 
@@ -262,16 +267,12 @@ impl Session {
         }
         let mut ends = self.slot.hub.ends();
         let run = handle.run;
-        let of_run = |end: &Option<crate::hub::RunEnd>| end.as_ref().is_some_and(|e| e.run == run);
+        let of_run = |end: &Option<RunEnd>| end.as_ref().is_some_and(|e| e.run == run);
         let end = ends.wait_for(of_run).await.map(|end| end.clone());
         match end.ok().flatten().map(|end| end.result) {
             Some(Ok(_)) => Ok(Run::new(handle)),
             Some(Err(EndedWithout::Broken(failure))) => Err(StartError::Failed(failure)),
-            Some(Err(EndedWithout::ShutDown)) => {
-                let message = "the run did not start: its family failed at the start; start again";
-                Err(StartError::Failed(Failure::new(ErrorCode::AgentCrashed, message)))
-            }
-            None => Err(StartError::ShuttingDown),
+            Some(Err(EndedWithout::ShutDown)) | None => Err(StartError::ShuttingDown),
         }
     }
 }

@@ -179,6 +179,7 @@ pub(crate) fn function_name(text: &str) -> Result<String, String> {
 }
 
 /// Reads a count that is at least `least`.
+#[cfg(feature = "cli")]
 pub(crate) fn count(text: &str, least: u32) -> Result<u32, String> {
     text.parse().ok().filter(|count| *count >= least).ok_or_else(|| {
         format!("`{}` is no whole number from {least} to {}", plain::line(text, 60), u32::MAX)

@@ -136,10 +136,16 @@ impl Supervisor {
 
     /// Makes the actor of the supervisor panic, if it is up.
     #[cfg(test)]
-    pub(super) fn panic_now(&self) {
+    pub(crate) fn panic_now(&self) {
         if let Some(seat) = self.table.seat.borrow().as_ref() {
             drop(seat.host.listener.cast(super::listener::ListenerMsg::Panic));
         }
+    }
+
+    /// How many units are in the table.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.table.units.lock().entries.len()
     }
 
     /// Takes no more units, and stops those that are there.

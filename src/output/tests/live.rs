@@ -103,10 +103,13 @@ fn an_answer_is_made_harmless_only_on_a_terminal() {
 #[test]
 fn a_failure_is_red_on_a_terminal_and_bounded() {
     let style = Style { colour: true, width: 60, ..PLAIN };
-    let error = Failure::new(ErrorCode::ModelUnreachable, "no \u{1b}server ".repeat(20));
+    let message = "no server\u{1b} at http://localhost:1/v1; start it or name another one";
+    let error = Failure::new(ErrorCode::ModelUnreachable, message);
     let (out, err) = shown(Renderer::text(style), &[ended("", Some(error))]);
-    let expected =
-        "   0 ms \u{1b}[31mlead: failed (error_recovery) in 3.2 s, 2 agents, 4 …\u{1b}[0m\n";
+    let expected = "   0 ms \u{1b}[31mlead: failed (error_recovery) in 3.2 s, 2 agents, 4…\u{1b}[0m
+model.unreachable: no server� at http://localhost:1/v1;
+start it or name another one
+";
     assert_eq!((out.as_str(), err.as_str()), ("", expected));
 }
 

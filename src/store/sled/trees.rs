@@ -139,7 +139,8 @@ pub(super) fn sequence_of(key: &[u8]) -> Result<u64, StoreError> {
     })
 }
 
-/// Whether the engine found its own lock held. It says so by text alone.
+/// Whether the engine found its own lock held: the one error that it makes itself of this kind,
+/// those of the system have kinds of their own.
 fn is_lock(error: &::sled::Error) -> bool {
-    matches!(error, ::sled::Error::Io(error) if error.to_string().contains("acquire lock"))
+    matches!(error, ::sled::Error::Io(error) if error.kind() == std::io::ErrorKind::Other)
 }
