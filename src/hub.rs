@@ -1,7 +1,7 @@
 //! Where a session's events go once they are durable: to whoever watches, without waiting for
 //! anyone. A watcher that falls behind re-reads from the store.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kinfolk_actors::event::{Event, RunFinished};
 use kinfolk_actors::failure::Failure;
@@ -17,7 +17,8 @@ const LIVE_BUFFER: usize = 1024;
 /// The live end of one session's stream.
 #[derive(Debug)]
 pub(crate) struct Hub {
-    live: broadcast::Sender<RunEvent>,
+    /// Made for the first watcher: its buffer is allocated as a whole, and most sessions have none.
+    live: OnceLock<broadcast::Sender<RunEvent>>,
     ended: watch::Sender<Option<RunEnd>>,
 }
 
@@ -41,25 +42,24 @@ pub(crate) enum EndedWithout {
 
 impl Hub {
     pub fn new() -> Self {
-        Self { live: broadcast::Sender::new(LIVE_BUFFER), ended: watch::Sender::new(None) }
+        Self { live: OnceLock::new(), ended: watch::Sender::new(None) }
     }
 
     /// Whether building progress is worth the work.
     pub fn is_watched(&self) -> bool {
-        self.live.receiver_count() > 0
+        self.live.get().is_some_and(|live| live.receiver_count() > 0)
     }
 
     /// Starts to listen. Events before this have to be read from the store.
     pub fn subscribe(&self) -> broadcast::Receiver<RunEvent> {
-        self.live.subscribe()
+        self.live.get_or_init(|| broadcast::Sender::new(LIVE_BUFFER)).subscribe()
     }
 
     /// Tells watchers of a durable record, in the order of the journal.
     pub fn publish(&self, record: &Record) {
         if self.is_watched() {
             for recorded in record.recorded() {
-                // Nobody listening any more is no error.
-                let _ = self.live.send(RunEvent::Journaled(Arc::new(recorded)));
+                self.tell(RunEvent::Journaled(Arc::new(recorded)));
             }
         }
         if let Some(Event::RunFinished(finished)) = record.events.last() {
@@ -69,7 +69,14 @@ impl Hub {
 
     /// Tells watchers how work goes on.
     pub fn progress(&self, progress: Progress) {
-        let _ = self.live.send(RunEvent::Progress(Arc::new(progress)));
+        self.tell(RunEvent::Progress(Arc::new(progress)));
+    }
+
+    fn tell(&self, event: RunEvent) {
+        if let Some(live) = self.live.get() {
+            // Nobody listening any more is no error.
+            let _ = live.send(event);
+        }
     }
 
     /// Records that an activation is over.

@@ -61,7 +61,6 @@
 //!
 //! ractor stays hidden behind this module: its defaults stop a parent when a child ends, forget
 //! grandchildren, and restart nothing. No actor has a global name, so runtimes can share a process.
-#![allow(dead_code, reason = "the runtime above it is the only user")]
 
 mod driver;
 mod life;

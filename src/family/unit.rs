@@ -13,7 +13,7 @@ use super::activation::{Activation, Crashed, Living};
 use super::agent_actor::{AgentStart, spawn_agent};
 use super::load::load;
 use crate::hub::{EndedWithout, RunEnd};
-use crate::ports::store::StoreError;
+use crate::ports::store::{Claim, StoreError};
 use crate::supervise::scope::Scope;
 use crate::supervise::unit::{
     Disposition, Exit, Generation, Unit, UnitFailure, UnitId, UnitStatus,
@@ -54,9 +54,11 @@ impl FamilyUnit {
         let active = loaded.lead_is_active();
         let run = loaded.ledger.run();
         if active && run != Some(family.run) {
-            let text = "the session has an unfinished run; resume it before another is started";
-            family.sequencer.troubled(&StoreError::Read { detail: text.to_owned() });
-            return Err(UnitFailure::new(text));
+            // Whoever started that run owns the session; this one comes too late.
+            let Claim { epoch, head } = loaded.claim;
+            let fenced = StoreError::Fenced { session: family.session.clone(), epoch, head };
+            family.sequencer.troubled(&fenced);
+            return Err(UnitFailure::new(fenced));
         }
         let before = loaded.ledger.attempt();
         let attempt = if run == Some(family.run) { Attempt(before.0 + 1) } else { Attempt(1) };

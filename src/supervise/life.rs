@@ -64,6 +64,7 @@ pub(super) struct Member {
     pub(super) hold: Hold,
     pub(super) joined: Joined,
     /// Reports the end of an actor that no supervisor is linked to.
+    #[expect(dead_code, reason = "held for its drop")]
     pub(super) watch: Option<AbortOnDropHandle<()>>,
 }
 

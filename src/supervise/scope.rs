@@ -53,22 +53,20 @@ impl Scope {
         Self { life, host }
     }
 
-    /// The generation.
-    pub(crate) fn generation(&self) -> Generation {
-        self.life.generation()
-    }
-
     /// Whether the generation is over. Effects on its behalf check this first and then do nothing.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what tests ask"))]
     pub(crate) fn is_over(&self) -> bool {
         self.life.over().is_cancelled()
     }
 
     /// Resolves when the generation is over.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what tests ask"))]
     pub(crate) fn over(&self) -> WaitForCancellationFutureOwned {
         self.life.over().clone().cancelled_owned()
     }
 
     /// Why the generation is over; `None` while it is not. Clean-up in a `Drop` can ask this.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what tests ask"))]
     pub(crate) fn ending(&self) -> Option<Ending> {
         self.life.ending()
     }
@@ -95,6 +93,7 @@ impl Scope {
 
     /// Starts an actor whose failure is reported to [`exited`](super::unit::Unit::exited) and
     /// changes nothing else. It still ends with the generation. Else like [`spawn`](Self::spawn).
+    #[cfg_attr(not(test), expect(dead_code, reason = "what tests ask"))]
     pub(crate) async fn spawn_alone<A: Actor>(
         &self,
         tag: impl Into<Tag>,

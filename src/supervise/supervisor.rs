@@ -110,6 +110,7 @@ impl Supervisor {
     }
 
     /// The status of a unit, to read or to watch; `None` if there is no such unit.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what tests ask"))]
     pub(crate) fn status(&self, id: &UnitId) -> Option<watch::Receiver<UnitStatus>> {
         self.table.units.lock().entries.get(id).map(|entry| entry.handle.status.clone())
     }
@@ -267,6 +268,7 @@ impl Root {
     }
 
     /// The status of the supervisor itself.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what tests ask"))]
     pub(crate) fn status(&self) -> watch::Receiver<UnitStatus> {
         self.handle.status.clone()
     }
