@@ -20,7 +20,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::draft::Draft;
-pub use self::propose::RawCall;
+pub use self::propose::{MAX_CALLS, RawCall};
 pub use self::turn::{CallState, Turn, TurnCall};
 use crate::brain::Brain;
 use crate::budget::Facts;

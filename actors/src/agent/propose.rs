@@ -22,6 +22,9 @@ pub struct RawCall {
     pub arguments: Arc<str>,
 }
 
+/// How many calls of one reply may run; those beyond get a result that says so.
+pub const MAX_CALLS: u32 = 128;
+
 /// A call, and its result if it can't run.
 pub(super) struct Proposal {
     pub call: ProposedCall,
@@ -57,14 +60,19 @@ pub(super) fn propose(
             distinct.push(call);
         }
     }
-    let number = |(n, call): (u32, &RawCall)| {
-        let (kind, refused) = match classify(machine, call, finish) {
+    let number = |(place, call): (u32, &RawCall)| {
+        let n = state.calls.saturating_add(place);
+        let classified = match place < MAX_CALLS {
+            true => classify(machine, call, finish),
+            false => Err(one_too_many()),
+        };
+        let (kind, refused) = match classified {
             Ok(kind) => (kind, None),
             Err(result) => (CallKind::Invalid, Some(result)),
         };
         Proposal { call: numbered(machine, state, n, call, kind), refused }
     };
-    (state.calls..).zip(distinct).map(number).collect()
+    (0..).zip(distinct).map(number).collect()
 }
 
 fn numbered(
@@ -106,6 +114,11 @@ fn classify(
     } else {
         check_approval(machine, &call.name, tool.effect).map(|()| CallKind::Tool(tool.effect))
     }
+}
+
+fn one_too_many() -> CallResult {
+    let text = format!("one reply may make at most {MAX_CALLS} calls; make the others next");
+    CallResult::new(CallStatus::Limit, text)
 }
 
 fn unknown_tool(machine: &AgentMachine, call: &RawCall) -> CallResult {

@@ -1,5 +1,6 @@
 //! What each kind of proposed call becomes when a reply is taken.
 
+use kinfolk_actors::agent::MAX_CALLS;
 use kinfolk_actors::agent::RawCall;
 use kinfolk_actors::call::{CallKind, CallStatus};
 use kinfolk_actors::event::Finish;
@@ -176,4 +177,18 @@ fn the_calls_that_can_run_run_beside_those_that_cannot() {
         begun(&good),
     ];
     lead.check(&replied(1, raw), &events, &vec![runs(&good)]);
+}
+
+#[test]
+fn calls_beyond_the_bound_of_one_reply_get_a_result_that_says_so() {
+    let bound = usize::try_from(MAX_CALLS).unwrap();
+    let raw: Vec<_> =
+        (0..bound + 2).map(|n| raw_call("nothing", &format!("{{\"n\":{n}}}"))).collect();
+    let lead = Bench::lead(family()).given(&[start("go"), calls(1, raw)]);
+    let results = lead.results();
+    assert_eq!(results.len(), bound + 2);
+    assert!(results[bound - 1].1.starts_with("there is no tool `nothing`"));
+    for (_, text) in &results[bound..] {
+        assert_eq!(text, "one reply may make at most 128 calls; make the others next");
+    }
 }

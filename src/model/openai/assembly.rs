@@ -14,6 +14,10 @@ use crate::ports::model::{Delta, DeltaSink};
 /// The most bytes of text, reasoning and arguments in one reply.
 pub(super) const MAX_REPLY_BYTES: usize = 16 * 1024 * 1024;
 
+/// The most calls in one reply. Far above what a model means to ask for; a server that sends more is
+/// out of its mind, and each call would have to be recorded and answered.
+pub(super) const MAX_CALLS: usize = 1024;
+
 /// Why the chunks make no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AssemblyError {
@@ -23,6 +27,8 @@ pub(super) enum AssemblyError {
     Fragment(FragmentError),
     /// The reply is larger than [`MAX_REPLY_BYTES`].
     TooLarge,
+    /// The reply has more than [`MAX_CALLS`] calls.
+    TooManyCalls,
     /// The stream ended without a finish reason or `[DONE]`.
     Truncated,
 }
@@ -108,6 +114,9 @@ impl Assembly {
             self.grow(arguments.map_or(0, str::len).saturating_add(64))?;
             if let Some(name) = self.calls.take(fragment)? {
                 show(Delta::Call(name));
+            }
+            if self.calls.len() > MAX_CALLS {
+                return Err(AssemblyError::TooManyCalls);
             }
         }
         Ok(self.size > before)

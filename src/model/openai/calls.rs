@@ -52,6 +52,10 @@ impl Calls {
         self.0.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Takes one fragment. Returns the call's name if this fragment made it known.
     pub fn take(&mut self, fragment: &Fragment<'_>) -> Result<Option<&str>, FragmentError> {
         let function = fragment.function.as_ref();

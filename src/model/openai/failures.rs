@@ -10,7 +10,7 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 
 use super::OpenAiSettings;
-use super::assembly::{AssemblyError, MAX_REPLY_BYTES};
+use super::assembly::{AssemblyError, MAX_CALLS, MAX_REPLY_BYTES};
 use super::chunk::{ErrorBody, ErrorEnvelope};
 use super::classify::Said;
 
@@ -170,6 +170,9 @@ impl Place {
             AssemblyError::Fragment(error) => self.protocol(&error.to_string()),
             AssemblyError::TooLarge => {
                 self.protocol(&format!("it is larger than {MAX_REPLY_BYTES} bytes"))
+            }
+            AssemblyError::TooManyCalls => {
+                self.protocol(&format!("it has more than {MAX_CALLS} tool calls"))
             }
             AssemblyError::Truncated => {
                 let message = format!(

@@ -228,3 +228,12 @@ fn a_reply_without_end_is_stopped_at_the_limit() {
     }
     assert_eq!(take(), Err(AssemblyError::TooLarge));
 }
+
+#[test]
+fn a_reply_with_calls_without_end_is_stopped_at_the_limit() {
+    let fragment = |n: usize| format!(r#"[{{"index":{n},"id":"c{n}","function":{{"name":"f"}}}}]"#);
+    let fragments: Vec<String> = (0..=MAX_CALLS).map(fragment).collect();
+    let fragments: Vec<&str> = fragments.iter().map(String::as_str).collect();
+    assert_eq!(calls(&fragments[..MAX_CALLS]).map(|calls| calls.len()), Ok(MAX_CALLS));
+    assert_eq!(calls(&fragments), Err(AssemblyError::TooManyCalls));
+}
