@@ -113,7 +113,7 @@ impl AgentWorld {
     }
 
     fn show_phase(&mut self, state: &AgentState) {
-        let shown = phase_names(&state.phase);
+        let Some(shown) = phase_names(&state.phase) else { return };
         if self.shown == Some(shown) || !self.family().hub.is_watched() {
             return;
         }
@@ -129,15 +129,15 @@ impl AgentWorld {
     }
 }
 
-/// The phase as it is shown, and the state of the run that goes with it.
-fn phase_names(phase: &Phase) -> (&'static str, &'static str) {
+/// The phase as it is shown, and the state of the run that goes with it. An agent at rest or done
+/// shows none: its terminal event has said it, and nothing follows that.
+fn phase_names(phase: &Phase) -> Option<(&'static str, &'static str)> {
     match phase {
-        Phase::Resting => ("resting", "preparing"),
-        Phase::Deciding => ("deciding", "planning"),
-        Phase::Thinking { .. } => ("thinking", "planning"),
-        Phase::Acting(_) => ("acting", "acting"),
-        Phase::Ending(_) => ("ending", "cancelling"),
-        Phase::Done(_) => ("done", "completed"),
+        Phase::Resting | Phase::Done(_) => None,
+        Phase::Deciding => Some(("deciding", "planning")),
+        Phase::Thinking { .. } => Some(("thinking", "planning")),
+        Phase::Acting(_) => Some(("acting", "acting")),
+        Phase::Ending(_) => Some(("ending", "cancelling")),
     }
 }
 

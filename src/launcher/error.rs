@@ -38,6 +38,9 @@ pub enum LaunchError {
     /// Nothing is unfinished.
     #[error("no run in {} is unfinished; start one with `kinfolk run`", .0.display())]
     NothingToResume(PathBuf),
+    /// The store is empty.
+    #[error("there is no session in {} yet; start a run with `kinfolk run`", .0.display())]
+    NoSession(PathBuf),
     /// Nothing has that name.
     #[error("there is no session or run `{name}` in {}; `kinfolk inspect` lists them", data.display())]
     NothingToShow {
@@ -63,6 +66,7 @@ impl LaunchError {
             | Self::Open(OpenError::Name(_) | OpenError::Family(_))
             | Self::NoStore(_)
             | Self::NothingToResume(_)
+            | Self::NoSession(_)
             | Self::NothingToShow { .. } => exit::USAGE,
             Self::Store(error) | Self::Open(OpenError::Store(error)) => store_code(error),
             Self::Start(error) => start_code(error),

@@ -71,7 +71,8 @@ async fn find(
     match target {
         None => {
             let newest = store.sessions().await?.into_iter().next();
-            newest.map(|summary| (summary.session, None)).ok_or_else(|| nothing(String::new()))
+            let found = newest.map(|summary| (summary.session, None));
+            found.ok_or_else(|| LaunchError::NoSession(data.to_owned()))
         }
         Some(InspectTarget::Session(session)) => match store.session(&session).await? {
             Some(_) => Ok((session, None)),
@@ -93,7 +94,7 @@ async fn read_session(
     session: &SessionId,
 ) -> (Vec<Recorded>, Option<kinfolk::ports::store::StoreError>) {
     /// Records that are read at a time.
-    const PAGE: usize = 512;
+    const PAGE: usize = 64 * 1024;
     let (mut recorded, mut from) = (Vec::new(), Offset(0));
     loop {
         match store.read(session, from, PAGE).await {
