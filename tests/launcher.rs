@@ -268,3 +268,14 @@ fn a_changing_tool_is_blocked_unless_auto_run_and_the_result_says_how_to_allow_i
     assert!(nap["result"].as_str().unwrap().contains("--approval auto-run"));
     assert!(pids(dir.path()).is_empty());
 }
+
+#[test]
+fn looking_into_an_empty_directory_makes_no_store_there() {
+    let dir = TempDir::new().unwrap();
+    for command in ["inspect", "resume"] {
+        let output = run(&[command, "--data", dir.path().to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("there is no store in"));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}

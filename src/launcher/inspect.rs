@@ -18,7 +18,7 @@ use super::error::LaunchError;
 /// Shows sessions, families or events.
 pub async fn inspect(settings: InspectSettings) -> Result<u8, LaunchError> {
     let data = settings.data;
-    if !data.is_dir() {
+    if !SledStore::exists(&data) {
         return Err(LaunchError::NoStore(data));
     }
     let store = SledStore::open(&data)?;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use kinfolk::runtime::Runtime;
 use kinfolk::settings::run::ResumeSettings;
+use kinfolk::store::sled::SledStore;
 use kinfolk_actors::family::ModelEndpoint;
 use kinfolk_actors::id::RunId;
 
@@ -13,7 +14,7 @@ use super::watch::watch;
 /// Goes on with a run and shows what is new.
 pub async fn resume(settings: ResumeSettings) -> Result<u8, LaunchError> {
     let data = settings.data;
-    if !data.is_dir() {
+    if !SledStore::exists(&data) {
         return Err(LaunchError::NoStore(data));
     }
     let endpoint = ModelEndpoint {

@@ -76,6 +76,9 @@ pub enum FamilyError {
     /// The workspace cannot be used.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    /// The workspace's path cannot be written into the journal.
+    #[error("the path of the workspace {} is not UTF-8; rename it", .0.display())]
+    WorkspaceName(PathBuf),
     /// A command tool names no program.
     #[error(transparent)]
     Command(#[from] NoProgram),
@@ -189,7 +192,7 @@ impl Registry {
         let subagent = |one: &Subagent| frozen_subagent(one, &tools, delegate.as_ref(), &model);
         let subagents: Vec<SubagentSpec> =
             written.subagents.iter().map(subagent).collect::<Result<_, _>>()?;
-        let workspace = written.workspace.as_deref().map(absolute).transpose()?;
+        let workspace = written.workspace.as_deref().map(canonical).transpose()?;
         Ok(FrozenFamily {
             lead: Invocation {
                 prompt: Arc::clone(&written.prompt),
@@ -219,10 +222,13 @@ pub(crate) fn thaw(json: &str) -> Result<FrozenFamily, FamilyError> {
     serde_json::from_str(json).map_err(|error| FamilyError::Frozen(error.to_string()))
 }
 
-fn absolute(directory: &Path) -> Result<String, FamilyError> {
-    let path = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| FamilyError::Frozen(format!("the path {} is not UTF-8", path.display())))
+/// One name for each directory, whatever links lead to it: the workspace's lease goes by it.
+fn canonical(directory: &Path) -> Result<String, FamilyError> {
+    let path = Workspace::open(directory)?.root().to_owned();
+    match path.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(FamilyError::WorkspaceName(path)),
+    }
 }
 
 fn check_distinct(subagents: &[Subagent]) -> Result<(), FamilyError> {

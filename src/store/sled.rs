@@ -86,6 +86,12 @@ impl SledStore {
         Ok(Self { inner: Arc::new(inner) })
     }
 
+    /// Whether there is a store in a directory, without making one.
+    #[must_use]
+    pub fn exists(path: impl AsRef<Path>) -> bool {
+        lock::format_file(path.as_ref()).is_file()
+    }
+
     /// Runs a job on a blocking thread, from the first poll on and to its end.
     async fn job<T: Send + 'static>(
         &self,
@@ -136,14 +142,15 @@ impl Store for SledStore {
 
     fn family(&self, hash: FamilyHash) -> BoxFuture<'_, Result<Option<Arc<str>>, StoreError>> {
         self.reading(move |inner| {
-            inner.writer.lock().usable_for_reading()?;
+            // Held throughout, here and below: what a commit under way writes is not durable yet.
+            let writer = inner.writer.lock();
+            writer.usable_for_reading()?;
             inner.trees.family(hash)
         })
     }
 
     fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
         self.reading(|inner| {
-            // Held throughout: the heads of one commit are seen together.
             let writer = inner.writer.lock();
             writer.usable_for_reading()?;
             read::sessions(&inner.trees)
@@ -156,7 +163,8 @@ impl Store for SledStore {
     ) -> BoxFuture<'a, Result<Option<SessionSummary>, StoreError>> {
         let session = session.clone();
         self.reading(move |inner| {
-            inner.writer.lock().usable_for_reading()?;
+            let writer = inner.writer.lock();
+            writer.usable_for_reading()?;
             let head = inner.trees.head(&session)?;
             Ok(head.map(|head| read::summary_of(&session, head)))
         })
@@ -164,7 +172,8 @@ impl Store for SledStore {
 
     fn run(&self, run: RunId) -> BoxFuture<'_, Result<Option<RunSummary>, StoreError>> {
         self.reading(move |inner| {
-            inner.writer.lock().usable_for_reading()?;
+            let writer = inner.writer.lock();
+            writer.usable_for_reading()?;
             inner.trees.run(run)
         })
     }

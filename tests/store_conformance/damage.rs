@@ -132,6 +132,8 @@ async fn a_damaged_head_is_an_error_of_its_session_alone() {
     let claim = Claim { epoch: Epoch(1), head: Offset(7) };
     assert_eq!(store.commit(vec![append("s", claim, texts(&["7"]))]).await, [Err(damaged)]);
     assert_eq!(all(&store, "t").await.len(), 2);
+    let others = store.sessions().await.unwrap();
+    assert_eq!(others.iter().map(|other| other.session.as_str()).collect::<Vec<_>>(), ["t"]);
 }
 
 /// A crash between the journal's inserts and those of its index: the records are in the journal

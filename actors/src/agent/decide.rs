@@ -57,10 +57,10 @@ fn settle_model(
             return Ok(draft.into_events());
         }
         Outcome::Replied(reply) => (stopped_request(), reply.usage),
-        Outcome::Gone if ending => (stopped_request(), Usage::default()),
-        Outcome::Gone => (lost_request(), Usage::default()),
+        Outcome::Gone if ending => (stopped_request(), IN_DOUBT),
+        Outcome::Gone => (lost_request(), IN_DOUBT),
         Outcome::ModelFailed { error, usage } => (error.clone(), *usage),
-        Outcome::Panicked { message } => (panicked("the model request", message), Usage::default()),
+        Outcome::Panicked { message } => (panicked("the model request", message), IN_DOUBT),
         Outcome::Tool { .. } | Outcome::Leased | Outcome::Child(_) => {
             return Err(Refusal::Misfit(key));
         }
@@ -211,6 +211,18 @@ fn call_stopped(ending: bool) -> CallResult {
         CallResult::new(CallStatus::Error, "the call was stopped before it was done")
     }
 }
+
+/// What a request without an answer has used: it may have reached the provider, so it counts; its
+/// tokens are not known.
+const IN_DOUBT: Usage = Usage {
+    model_requests: 1,
+    turns: 0,
+    tool_calls: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    cached_input_tokens: 0,
+    reasoning_tokens: 0,
+};
 
 fn stopped_request() -> Failure {
     Failure::new(ErrorCode::ModelCancelled, "the request was stopped because its agent ends")

@@ -8,7 +8,7 @@ use super::{AgentMachine, AgentState};
 use crate::call::{CallKind, CallResult, CallStatus, EffectClass, ProposedCall, read_arguments};
 use crate::context;
 use crate::event::Finish;
-use crate::family::CALL_SUBAGENT;
+use crate::family::{CALL_SUBAGENT, Role};
 use crate::id::CallId;
 
 /// One call as a provider's adapter read it.
@@ -160,7 +160,7 @@ fn check_subagent(
         );
         return Err(CallResult::new(CallStatus::Limit, text));
     }
-    if machine.family.subagent(&arguments.agent).is_none() {
+    let Some(spec) = machine.family.subagent(&arguments.agent) else {
         let known: Vec<&str> = machine.family.subagents.iter().map(|spec| &*spec.name).collect();
         let text = format!(
             "there is no subagent `{}`; the subagents are: {}",
@@ -168,6 +168,10 @@ fn check_subagent(
             known.join(", ")
         );
         return Err(CallResult::new(CallStatus::Error, text));
+    };
+    if machine.only_looks() && spec.role != Role::Explore {
+        let text = format!("`{}` may change things and this agent only looks", spec.name);
+        return Err(CallResult::new(CallStatus::Blocked, text));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use kinfolk_actors::agent::{Key, Outcome};
 use kinfolk_actors::call::{CallKind, CallResult, CallStatus};
 use kinfolk_actors::event::{Event, Outcome as End, SubagentFinished, SubagentStarted};
 use kinfolk_actors::failure::{ErrorCode, Failure};
-use kinfolk_actors::family::{CALL_SUBAGENT, Family};
+use kinfolk_actors::family::{CALL_SUBAGENT, Family, Role};
 use serde_json::json;
 
 use crate::bench::{Bench, has_at_work, thinks};
@@ -123,6 +123,19 @@ fn a_subagent_that_only_looks_changes_nothing_even_if_its_family_lets_it() {
     );
     assert_eq!(status, Some(CallStatus::Blocked));
     assert!(text.contains("only looks"), "{text}");
+}
+
+#[test]
+fn a_subagent_that_only_looks_starts_nobody_who_could_change_things() {
+    let mut family = explorers_with_everything();
+    let mut worker = family.subagents[0].clone();
+    (worker.name, worker.role) = ("worker".into(), Role::Task);
+    family.subagents.push(worker);
+    let ask = raw_call(CALL_SUBAGENT, r#"{"agent":"worker","task":"write"}"#);
+    let explorer = Bench::subagent(scout(), family).given(&[recovered(1), calls(1, vec![ask])]);
+    let started = explorer.journal.iter().any(|event| matches!(event, Event::SubagentStarted(_)));
+    assert!(!started);
+    assert_eq!(explorer.results()[0].1, "`worker` may change things and this agent only looks");
 }
 
 #[test]

@@ -7,7 +7,6 @@ use kinfolk_actors::call::{CallKind, CallResult, CallStatus};
 use kinfolk_actors::event::{Event, FinishReason, Outcome as End};
 use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::id::RequestNo;
-use kinfolk_actors::usage::Usage;
 
 use crate::bench::{Bench, stops, stops_child, stops_thinking};
 use crate::fixture::*;
@@ -56,9 +55,10 @@ fn every_end_of_a_stopped_request_ends_the_run_as_cancelled() {
     let panicked = Outcome::Panicked { message: "index".into() };
     let panic = Failure::new(ErrorCode::EffectPanicked, "the model request failed inside: index");
     for (outcome, error, used) in [
-        (Outcome::Gone, stopped(), Usage::default()),
+        // It may have reached the provider, so it counts.
+        (Outcome::Gone, stopped(), usage(1, 0, 0)),
         (failed, down, usage(1, 0, 0)),
-        (panicked, panic, Usage::default()),
+        (panicked, panic, usage(1, 0, 0)),
     ] {
         let mut lead = Bench::lead(family()).given(&[start("go"), cancel()]);
         let events = lead.take(&settle(Key::Model(RequestNo(1)), outcome)).unwrap();

@@ -102,7 +102,7 @@ fn owner(file: &mut File) -> String {
     }
 }
 
-fn format_file(path: &Path) -> PathBuf {
+pub(super) fn format_file(path: &Path) -> PathBuf {
     path.join("format")
 }
 

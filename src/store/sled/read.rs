@@ -59,10 +59,13 @@ pub(super) fn sessions(trees: &Trees) -> Result<Vec<SessionSummary>, StoreError>
     for entry in trees.heads.iter() {
         let (key, bytes) = entry.map_err(|error| cannot_read(&error))?;
         let name = String::from_utf8_lossy(&key);
-        let what = || format!("the head of session `{name}`");
         let session = name.parse().map_err(|_| Unreadable::Text { what: "session id" });
-        let session: SessionId = understood(what, session)?;
-        all.push(summary_of(&session, understood(what, record::decode_head(&bytes))?));
+        match session.and_then(|session| Ok((session, record::decode_head(&bytes)?))) {
+            Ok((session, head)) => all.push(summary_of(&session, head)),
+            // It is kept as it is, and asking for it by its name says what is wrong with it; it
+            // must not hide the others.
+            Err(error) => tracing::warn!(session = %name, %error, "a session's head is damaged"),
+        }
     }
     newest_first(&mut all);
     Ok(all)
