@@ -5,6 +5,7 @@
 mod launcher;
 
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::time::Duration;
 
@@ -66,6 +67,20 @@ prompt = "You look and report."
 role = "explore"
 tools = ["read_file", "search_workspace"]
 "#;
+
+/// Another one each time; `KINFOLK_TEST_SEED` repeats what a failed test has printed.
+fn seed() -> u64 {
+    let given = std::env::var("KINFOLK_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
+    given.unwrap_or_else(|| RandomState::new().hash_one(0))
+}
+
+/// SplitMix64's mix of a number: neighbours come out far apart.
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
 
 struct Place {
     dir: TempDir,
@@ -146,12 +161,15 @@ fn killed_at_random_moments_a_run_ends_as_if_nothing_had_happened() {
     assert!(run(&arguments).status.success());
     let expected = journal(Path::new(&undisturbed));
     check_whole_run(&expected);
+    let seed = seed();
+    println!("KINFOLK_TEST_SEED={seed}");
     for round in 0..ROUNDS {
         let data = place.path(&format!("data-{round}"));
         let arguments = place.run_arguments(&data);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        // From the first millisecond to about the length of the whole run.
-        killed_until_done(&arguments, &data, Duration::from_millis(4 + round * 7));
+        // From the first millisecond to beyond the length of the whole run.
+        let moment = Duration::from_millis(1 + mixed(seed.wrapping_add(round)) % 160);
+        killed_until_done(&arguments, &data, moment);
         let recorded = journal(Path::new(&data));
         check_whole_run(&recorded);
         assert_eq!(answer(&recorded), answer(&expected), "round {round}");

@@ -78,19 +78,7 @@ impl Ledger {
     /// # Errors
     /// [`Contended`], if a subagent that they start is not the next one, or one too many.
     pub fn admit(&self, events: &[Event]) -> Result<(), Contended> {
-        let started = events.iter().filter_map(|event| match event {
-            Event::SubagentStarted(start) => Some(start.subagent),
-            Event::RunStarted(_)
-            | Event::RunResumed(_)
-            | Event::Message(_)
-            | Event::ModelRequest(_)
-            | Event::ModelFailed(_)
-            | Event::ToolStarted(_)
-            | Event::ToolFinished(_)
-            | Event::SubagentFinished(_)
-            | Event::Ending(_)
-            | Event::RunFinished(_) => None,
-        });
+        let started = events.iter().filter_map(Event::subagent_started).map(|start| start.subagent);
         let mut expected = self.next_agent();
         for subagent in started {
             if subagent != expected || subagent.0 > self.caps.max_subagents {

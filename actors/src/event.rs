@@ -59,6 +59,26 @@ pub enum Event {
     RunFinished(RunFinished),
 }
 
+impl Event {
+    /// The start of a run, if this is one.
+    #[must_use]
+    pub fn run_started(&self) -> Option<&RunStarted> {
+        if let Self::RunStarted(started) = self { Some(started) } else { None }
+    }
+
+    /// The end of a run, if this is one.
+    #[must_use]
+    pub fn run_finished(&self) -> Option<&RunFinished> {
+        if let Self::RunFinished(finished) = self { Some(finished) } else { None }
+    }
+
+    /// The start of a subagent, if this is one.
+    #[must_use]
+    pub fn subagent_started(&self) -> Option<&SubagentStarted> {
+        if let Self::SubagentStarted(started) = self { Some(started) } else { None }
+    }
+}
+
 /// See [`Event::RunStarted`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStarted {

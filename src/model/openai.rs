@@ -1,6 +1,7 @@
 //! OpenAI-compatible chat completions, streamed, over any base URL.
 //!
-//! Sends each request once. The key is sent in a header that is marked sensitive and appears in no
+//! Sends each request once, and once more only if a kept connection turns out to be dead before
+//! anybody can have read it. The key is sent in a header that is marked sensitive and appears in no
 //! message. Redirects are not followed, so that it goes nowhere else.
 
 use std::fmt;

@@ -1,7 +1,6 @@
 //! What every adapter keeps of a session beside its records: who may append, where, and which
 //! runs it had.
 
-use kinfolk_actors::event::Event;
 use kinfolk_actors::id::{Offset, SessionId};
 
 use crate::ports::store::{Append, Epoch, Record, RunSummary, SessionSummary, StoreError};
@@ -53,26 +52,17 @@ impl RunChange {
     pub fn of(record: &Record) -> Self {
         let mut change = Self::default();
         for (offset, event) in (record.first.0..).map(Offset).zip(&record.events) {
-            match event {
-                Event::RunStarted(_) => {
-                    change.started = Some(RunSummary {
-                        run: record.run,
-                        session: record.session.clone(),
-                        first: offset,
-                        started: record.at,
-                        finished: None,
-                    });
-                }
-                Event::RunFinished(_) => change.finished = Some(offset),
-                Event::RunResumed(_)
-                | Event::Message(_)
-                | Event::ModelRequest(_)
-                | Event::ModelFailed(_)
-                | Event::ToolStarted(_)
-                | Event::ToolFinished(_)
-                | Event::SubagentStarted(_)
-                | Event::SubagentFinished(_)
-                | Event::Ending(_) => {}
+            if event.run_started().is_some() {
+                change.started = Some(RunSummary {
+                    run: record.run,
+                    session: record.session.clone(),
+                    first: offset,
+                    started: record.at,
+                    finished: None,
+                });
+            }
+            if event.run_finished().is_some() {
+                change.finished = Some(offset);
             }
         }
         change
