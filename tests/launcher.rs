@@ -279,3 +279,26 @@ fn looking_into_an_empty_directory_makes_no_store_there() {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }
+
+#[test]
+fn a_data_directory_that_would_hide_the_workspace_is_refused_before_anything_is_made() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().to_str().unwrap();
+    let output = run(&["run", "--workspace", path, "--data", path]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("contains the workspace"), "{stderr}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_store_whose_files_are_not_a_store_is_refused_with_2() {
+    let (work, data) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    explore(work.path(), data.path());
+    fs::write(data.path().join("db"), "rubbish").unwrap();
+    for command in ["inspect", "resume"] {
+        let output = run(&[command, "--data", data.path().to_str().unwrap()]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+    }
+}

@@ -332,7 +332,12 @@ fn notes_and_ignored_tests_are_found() {
 fn paths_and_hosts_of_one_machine_are_found() {
     let foreign = |word: [&str; 2]| format!("see `{}` there", word.concat());
     check(no_foreign_words, "README.md", &foreign(["/wo", "rk/x"]), "see `target/wor");
-    check(no_foreign_words, "a.toml", &foreign(["https://static.", "crates.x"]), "see `src/lib.rs`");
+    check(
+        no_foreign_words,
+        "a.toml",
+        &foreign(["https://static.", "crates.x"]),
+        "see `src/lib.rs`",
+    );
     check(
         no_foreign_words,
         "docs/a.md",

@@ -17,7 +17,10 @@ pub enum LaunchError {
     /// The current directory cannot be used.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// The store cannot be used or failed.
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Unopened(StoreError),
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The session cannot be opened.
@@ -62,6 +65,7 @@ impl LaunchError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Settings(_)
+            | Self::Unopened(_)
             | Self::Workspace(_)
             | Self::Open(OpenError::Name(_) | OpenError::Family(_))
             | Self::NoStore(_)
@@ -83,6 +87,7 @@ fn store_code(error: &StoreError) -> u8 {
         StoreError::Fenced { .. }
         | StoreError::Damaged { .. }
         | StoreError::Write { .. }
+        | StoreError::Broken { .. }
         | StoreError::Read { .. }
         | StoreError::Overloaded
         | StoreError::Closed => exit::FAILED,

@@ -21,7 +21,7 @@ pub async fn inspect(settings: InspectSettings) -> Result<u8, LaunchError> {
     if !SledStore::exists(&data) {
         return Err(LaunchError::NoStore(data));
     }
-    let store = SledStore::open(&data)?;
+    let store = SledStore::open(&data).map_err(LaunchError::Unopened)?;
     let mut text = Vec::new();
     match (settings.target, settings.events) {
         (None, None) => sessions(&store.sessions().await?, settings.output, &mut text),

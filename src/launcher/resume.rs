@@ -21,7 +21,12 @@ pub async fn resume(settings: ResumeSettings) -> Result<u8, LaunchError> {
         base_url: settings.base_url.map(|told| told.value),
         api_key_env: settings.api_key_env.map(|told| told.value),
     };
-    let runtime = Runtime::builder().sled(&data)?.lead_endpoint(endpoint).start().await?;
+    let runtime = Runtime::builder()
+        .sled(&data)
+        .map_err(LaunchError::Unopened)?
+        .lead_endpoint(endpoint)
+        .start()
+        .await?;
     let run = match settings.run {
         Some(run) => run,
         None => newest_unfinished(&runtime, &data).await?,

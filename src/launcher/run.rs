@@ -22,8 +22,13 @@ pub async fn run(options: RunOptions) -> Result<u8, LaunchError> {
     };
     let host = Host { tools: &tools, check_model: &check_model, current_dir: &current_dir };
     let settings = options.resolve(&host)?;
+    if let Some(workspace) = &settings.family.workspace {
+        // Refuses a data directory that would hide the workspace, before a store is made in it.
+        Workspace::open(workspace)?.hide(&settings.data)?;
+    }
     let prompt = settings.prompt.read(&mut std::io::stdin().lock())?;
-    let runtime = Runtime::builder().sled(&settings.data)?.start().await?;
+    let runtime =
+        Runtime::builder().sled(&settings.data).map_err(LaunchError::Unopened)?.start().await?;
     let session = match settings.session {
         Some(session) => session.to_string(),
         None => Uuid::now_v7().to_string(),

@@ -225,6 +225,13 @@ pub enum StoreError {
         /// What the system said.
         detail: String,
     },
+    /// An earlier write failed and nobody knows what of it the disk has: the store does nothing more
+    /// until it is opened again.
+    #[error("the store stopped after a failed write: {detail}; mend the disk and open it again")]
+    Broken {
+        /// What failed.
+        detail: String,
+    },
     /// A read failed.
     #[error("a read from the store failed: {detail}")]
     Read {
@@ -247,7 +254,7 @@ impl StoreError {
             Self::Fenced { .. } | Self::InUse { .. } => ErrorCode::StoreFenced,
             Self::Damaged { .. } | Self::NewerFormat { .. } => ErrorCode::StoreDamaged,
             Self::Open { .. } | Self::Read { .. } => ErrorCode::StoreReadFailed,
-            Self::Write { .. } => ErrorCode::StoreWriteFailed,
+            Self::Write { .. } | Self::Broken { .. } => ErrorCode::StoreWriteFailed,
             Self::Overloaded => ErrorCode::Overloaded,
             Self::Closed => ErrorCode::ServiceDown,
         };

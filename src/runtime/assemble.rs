@@ -42,15 +42,18 @@ pub enum FamilyError {
     #[error("the family has no model: name one, or register one with the runtime")]
     NoModel,
     /// A model cannot be reached as it is named.
-    #[error("the model `{model}` cannot be used: {detail}")]
+    #[error("{detail}")]
     Model {
         /// The model, `provider:name`.
         model: Arc<str>,
-        /// Why.
+        /// Why, with its name.
         detail: String,
     },
     /// An agent has a tool that nobody provides.
-    #[error("`{agent}` has the tool `{tool}`, which nobody provides; the tools are: {known}")]
+    #[error(
+        "`{agent}` has the tool `{tool}`, which nobody provides ({known}); give it to the family, \
+         or, for a resume, register it with `RuntimeBuilder::tool`"
+    )]
     UnknownTool {
         /// The agent.
         agent: Arc<str>,
@@ -67,6 +70,11 @@ pub enum FamilyError {
         /// The tool.
         tool: Arc<str>,
     },
+    /// A subagent's name cannot be used.
+    #[error(
+        "`{0}` cannot name a subagent: use 1 to 64 of A-Z a-z 0-9 _ -, but not `lead`, `all` or `sub-…`"
+    )]
+    SubagentName(Arc<str>),
     /// Two subagents have one name.
     #[error("there are two subagents named `{0}`; rename one")]
     DuplicateSubagent(Arc<str>),
@@ -184,11 +192,10 @@ impl Registry {
             let more = self.workspace_tools(directory)?;
             tools.extend(more.iter().map(|tool| tool.spec().clone()));
         }
-        // Checks names and duplicates of what was written, before anything is left out below.
-        Toolbox::new(written.tools.iter().cloned())?;
         let names: Vec<&str> = written.subagents.iter().map(|one| &*one.name).collect();
         check_distinct(&written.subagents)?;
         let delegate = (!names.is_empty()).then(|| call_subagent(&names));
+        check_tools(tools.iter().chain(&delegate))?;
         let subagent = |one: &Subagent| frozen_subagent(one, &tools, delegate.as_ref(), &model);
         let subagents: Vec<SubagentSpec> =
             written.subagents.iter().map(subagent).collect::<Result<_, _>>()?;
@@ -231,7 +238,28 @@ fn canonical(directory: &Path) -> Result<String, FamilyError> {
     }
 }
 
+/// The names that a model is told have to be distinct, the built-in ones among them.
+fn check_tools<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> Result<(), FamilyError> {
+    let mut seen = BTreeSet::new();
+    for spec in specs {
+        if !seen.insert(&spec.name) {
+            return Err(ToolboxError::Duplicate { name: Arc::clone(&spec.name) }.into());
+        }
+    }
+    Ok(())
+}
+
+/// The same rule as in a family file.
+fn is_subagent_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let reserved = matches!(name, "lead" | "all") || name.starts_with("sub-");
+    (1..=64).contains(&name.len()) && name.chars().all(allowed) && !reserved
+}
+
 fn check_distinct(subagents: &[Subagent]) -> Result<(), FamilyError> {
+    if let Some(one) = subagents.iter().find(|one| !is_subagent_name(&one.name)) {
+        return Err(FamilyError::SubagentName(Arc::clone(&one.name)));
+    }
     let mut seen = BTreeSet::new();
     match subagents.iter().find(|one| !seen.insert(&one.name)) {
         Some(twice) => Err(FamilyError::DuplicateSubagent(Arc::clone(&twice.name))),
@@ -288,9 +316,9 @@ fn unknown_tool<'a>(
     known: impl Iterator<Item = &'a Arc<str>>,
 ) -> FamilyError {
     let known: Vec<&str> = known.map(AsRef::as_ref).collect();
-    FamilyError::UnknownTool {
-        agent: agent.into(),
-        tool: Arc::clone(tool),
-        known: known.join(", "),
-    }
+    let known = match known.as_slice() {
+        [] => "there are no tools".to_owned(),
+        known => format!("the tools are: {}", known.join(", ")),
+    };
+    FamilyError::UnknownTool { agent: agent.into(), tool: Arc::clone(tool), known }
 }

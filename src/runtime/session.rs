@@ -187,10 +187,10 @@ impl Session {
         }
     }
 
-    /// Goes on with the session's unfinished run.
+    /// Goes on with the session's newest run; a finished one only shows its end again.
     ///
     /// # Errors
-    /// There is none, or it cannot be loaded.
+    /// The session has no run, or it cannot be loaded.
     pub async fn resume(&self) -> Result<Run, StartError> {
         let summary = self.runtime.services.journal.store().session(self.id()).await?;
         let newest = summary.and_then(|summary| summary.newest);

@@ -17,11 +17,9 @@ impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Place::CommandLine => f.write_str(&self.problem),
-            place @ (Place::Option(_)
-            | Place::Line { .. }
-            | Place::Path(_)
-            | Place::Prompt
-            | Place::Default(_)) => {
+            Place::Prompt => write!(f, "the prompt {}", self.problem),
+            place
+            @ (Place::Option(_) | Place::Line { .. } | Place::Path(_) | Place::Default(_)) => {
                 write!(f, "{place}: {}", self.problem)
             }
         }

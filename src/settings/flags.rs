@@ -103,8 +103,8 @@ struct CommandLine {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 completed, 1 failed, 2 usage or settings, 3 stopped by a limit, 4 parked (waits for \
-an answer or an approval), 130 cancelled.
+Exit codes: 0 completed, 1 failed, 2 usage or settings, 130 cancelled, 143 ended by SIGTERM (resumable); \
+3 (stopped by a limit) and 4 (parked) are kept for later versions.
 Flags win over the environment, the environment over the family file.";
 
 #[derive(Subcommand)]

@@ -19,6 +19,7 @@
 
 mod disk;
 mod lock;
+mod mark;
 mod read;
 mod trees;
 mod write;
@@ -79,7 +80,7 @@ impl SledStore {
         let lock = DataLock::take(path)?;
         let trees = Trees::open(path)?;
         let disk = Disk::open(path)?;
-        let mut writer = Writer::load(path, &trees)?;
+        let mut writer = Writer::load(path, &trees, disk.marked)?;
         writer.catch_up(&trees, &disk)?;
         let path = path.to_owned();
         let inner = Inner { path, trees, writer: Mutex::new(writer), disk, _lock: lock };
@@ -144,7 +145,7 @@ impl Store for SledStore {
         self.reading(move |inner| {
             // Held throughout, here and below: what a commit under way writes is not durable yet.
             let writer = inner.writer.lock();
-            writer.usable_for_reading()?;
+            writer.usable()?;
             inner.trees.family(hash)
         })
     }
@@ -152,7 +153,7 @@ impl Store for SledStore {
     fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
         self.reading(|inner| {
             let writer = inner.writer.lock();
-            writer.usable_for_reading()?;
+            writer.usable()?;
             read::sessions(&inner.trees)
         })
     }
@@ -164,7 +165,7 @@ impl Store for SledStore {
         let session = session.clone();
         self.reading(move |inner| {
             let writer = inner.writer.lock();
-            writer.usable_for_reading()?;
+            writer.usable()?;
             let head = inner.trees.head(&session)?;
             Ok(head.map(|head| read::summary_of(&session, head)))
         })
@@ -173,7 +174,7 @@ impl Store for SledStore {
     fn run(&self, run: RunId) -> BoxFuture<'_, Result<Option<RunSummary>, StoreError>> {
         self.reading(move |inner| {
             let writer = inner.writer.lock();
-            writer.usable_for_reading()?;
+            writer.usable()?;
             inner.trees.run(run)
         })
     }

@@ -142,7 +142,8 @@ fn check_approval(
     }
     let text = format!(
         "`{name}` changes things and was not run: the approval mode is manual. \
-         Whoever starts the run can allow it with `--approval auto-run`."
+         Whoever starts the run can allow it: `--approval auto-run`, or \
+         `ApprovalMode::AutoRun` in Rust."
     );
     Err(CallResult::new(CallStatus::Blocked, text))
 }

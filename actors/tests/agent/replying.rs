@@ -40,7 +40,8 @@ fn a_changing_call_is_blocked_under_manual_and_says_how_to_allow_it() {
     for name in ["put", "book", "write"] {
         let text = format!(
             "`{name}` changes things and was not run: the approval mode is manual. \
-             Whoever starts the run can allow it with `--approval auto-run`."
+             Whoever starts the run can allow it: `--approval auto-run`, or \
+             `ApprovalMode::AutoRun` in Rust."
         );
         check_refusal(manual(), raw_call(name, "{}"), CallStatus::Blocked, &text);
     }

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 
 use super::lock::cannot_open;
+use super::mark::Mark;
 use crate::ports::store::StoreError;
 
 /// How long after a directory's change another one may bear the same time.
@@ -23,6 +24,9 @@ pub(super) struct Disk {
     log: File,
     directory: PathBuf,
     blobs: Mutex<Blobs>,
+    mark: Mark,
+    /// The newest sequence that was acknowledged before the store was opened.
+    pub marked: Option<u64>,
 }
 
 /// What is known of the directory of blobs.
@@ -40,7 +44,9 @@ impl Disk {
         let open = || {
             File::open(path)?.sync_all()?;
             let log = File::open(path.join("db"))?;
-            let disk = Self { log, directory: path.to_owned(), blobs: Mutex::default() };
+            let (mark, marked) = Mark::open(path)?;
+            let (directory, blobs) = (path.to_owned(), Mutex::default());
+            let disk = Self { log, directory, blobs, mark, marked };
             disk.sync()?;
             Ok(disk)
         };
@@ -52,6 +58,11 @@ impl Disk {
         // Blobs first: the log refers to them.
         self.blobs.lock().sync(&self.directory.join("blobs"))?;
         self.log.sync_data()
+    }
+
+    /// Notes the newest sequence that is about to be acknowledged. It is durable already.
+    pub fn acknowledge(&self, sequence: u64) -> io::Result<()> {
+        self.mark.set(sequence)
     }
 }
 

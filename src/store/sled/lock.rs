@@ -4,7 +4,7 @@
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kinfolk_actors::time::{Millis, Timestamp};
 
@@ -14,6 +14,10 @@ use crate::store::record::FORMAT;
 
 /// The most of a lock or format file that is read.
 const TEXT_LIMIT: u64 = 200;
+
+/// How long a lock is waited for whose owner has ended.
+const DEAD_OWNER_PATIENCE: Duration = Duration::from_secs(2);
+const DEAD_OWNER_STEP: Duration = Duration::from_millis(10);
 
 /// The held lock of a data directory. The system lets go of it when the process ends, however
 /// that happens; the file stays and means nothing without the lock.
@@ -35,19 +39,39 @@ impl DataLock {
             .truncate(false)
             .open(path.join("lock"));
         let mut file = opened.map_err(|error| cannot_open(path, &error))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::InUse { path: shown(path), owner: owner(&mut file) });
-            }
-            Err(TryLockError::Error(error)) => return Err(cannot_open(path, &error)),
-        }
+        lock(&mut file, path)?;
         if !check_format(path)? {
             write_format(path).map_err(|error| cannot_open(path, &error))?;
         }
         sign(&mut file).map_err(|error| cannot_open(path, &error))?;
         Ok(Self { _file: file })
     }
+}
+
+/// Takes the lock. A process that was killed may have been starting a child: until that has become
+/// another program, it holds a copy of the file and so the lock, for a moment.
+fn lock(file: &mut File, path: &Path) -> Result<(), StoreError> {
+    let mut waited = Duration::ZERO;
+    loop {
+        let owner = match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => owner(file),
+            Err(TryLockError::Error(error)) => return Err(cannot_open(path, &error)),
+        };
+        if waited >= DEAD_OWNER_PATIENCE || !is_gone(&owner) {
+            return Err(StoreError::InUse { path: shown(path), owner });
+        }
+        std::thread::sleep(DEAD_OWNER_STEP);
+        waited += DEAD_OWNER_STEP;
+    }
+}
+
+/// Whether the process that signed the lock has ended. Where that cannot be known, it has not.
+fn is_gone(owner: &str) -> bool {
+    let pid = owner.strip_prefix("process ").and_then(|rest| rest.split(' ').next());
+    let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
+    Path::new("/proc/self").exists()
+        && pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
 }
 
 /// Makes the directory for its owner alone, unless it is there.
@@ -93,6 +117,8 @@ fn sign(file: &mut File) -> std::io::Result<()> {
 /// What the holder of the lock wrote into it.
 fn owner(file: &mut File) -> String {
     let mut text = String::new();
+    // A file that cannot be rewound cannot be read either; see below.
+    let _ = file.rewind();
     // A holder may be about to write; then it is known only that there is one.
     let read = file.take(TEXT_LIMIT).read_to_string(&mut text);
     match text.trim() {

@@ -25,7 +25,7 @@ pub(super) fn records(
 ) -> Result<Vec<Arc<Record>>, StoreError> {
     let head = {
         let writer = inner.writer.lock();
-        writer.usable_for_reading()?;
+        writer.usable()?;
         inner.trees.head(session)?
     };
     // The records themselves never change, so the rest needs no lock.

@@ -39,7 +39,10 @@ struct Batch {
 
 impl Writer {
     /// Reads how far the journal and its index have come.
-    pub fn load(path: &Path, trees: &Trees) -> Result<Self, StoreError> {
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if the journal has lost its end: `marked` was acknowledged.
+    pub fn load(path: &Path, trees: &Trees, marked: Option<u64>) -> Result<Self, StoreError> {
         let indexed = match trees.meta.get(INDEXED).map_err(|error| cannot_read(&error))? {
             Some(bytes) => {
                 let what = || "the progress of the index".to_owned();
@@ -53,6 +56,14 @@ impl Writer {
             Some((key, _)) => sequence_of(&key)?.saturating_add(1),
             None => 0,
         };
+        if let Some(marked) = marked.filter(|marked| *marked >= next) {
+            let detail = format!(
+                "it ends before the record of sequence {marked}, which was acknowledged; restore \
+                 {} from a copy",
+                path.display()
+            );
+            return Err(StoreError::Damaged { what: "the journal".to_owned(), detail });
+        }
         // A journal that lost its end must not give a sequence twice.
         let next = next.max(indexed.map_or(0, |sequence| sequence.saturating_add(1)));
         Ok(Self { next, indexed, broken: None })
@@ -90,7 +101,7 @@ impl Writer {
 
     /// Makes the next owner of a session.
     pub fn claim(&mut self, inner: &Inner, session: &SessionId) -> Result<Claim, StoreError> {
-        self.usable_for_writing()?;
+        self.usable()?;
         let mut head = inner.trees.head(session)?.unwrap_or_default();
         head.fence.epoch = Epoch(head.fence.epoch.0.saturating_add(1));
         let claim = Claim { epoch: head.fence.epoch, head: head.fence.next };
@@ -103,7 +114,7 @@ impl Writer {
 
     /// Commits what can be accepted of a group, and says what was.
     pub fn commit(&mut self, inner: &Inner, group: &[Append]) -> Vec<Result<(), StoreError>> {
-        if let Err(error) = self.usable_for_writing() {
+        if let Err(error) = self.usable() {
             return vec![Err(error); group.len()];
         }
         let mut batch = Batch::default();
@@ -131,18 +142,11 @@ impl Writer {
         verdicts
     }
 
-    /// Refuses to read after a failed write: what is in memory may not be on the disk.
-    pub fn usable_for_reading(&self) -> Result<(), StoreError> {
+    /// Refuses everything once a write has failed: what is read could be what the disk lost.
+    pub(super) fn usable(&self) -> Result<(), StoreError> {
         match &self.broken {
             None => Ok(()),
-            Some(detail) => Err(StoreError::Read { detail: detail.clone() }),
-        }
-    }
-
-    fn usable_for_writing(&self) -> Result<(), StoreError> {
-        match &self.broken {
-            None => Ok(()),
-            Some(detail) => Err(StoreError::Write { detail: detail.clone() }),
+            Some(detail) => Err(StoreError::Broken { detail: detail.clone() }),
         }
     }
 
@@ -150,10 +154,11 @@ impl Writer {
     /// by an error or by a panic of the engine.
     fn write(&mut self, trees: &Trees, disk: &Disk, batch: Batch) -> Result<(), String> {
         let last = self.next.checked_sub(1);
-        self.broken = Some("an earlier write was cut off; open the store again".to_owned());
+        self.broken = Some("it was cut off".to_owned());
         match batch.write(trees, last).and_then(|()| {
             trees.flush().map_err(|error| error.to_string())?;
-            disk.sync().map_err(|error| error.to_string())
+            disk.sync().map_err(|error| error.to_string())?;
+            last.map_or(Ok(()), |last| disk.acknowledge(last)).map_err(|error| error.to_string())
         }) {
             Ok(()) => {
                 self.broken = None;
@@ -161,7 +166,7 @@ impl Writer {
                 Ok(())
             }
             Err(detail) => {
-                self.broken = Some(format!("an earlier write failed ({detail}); open it again"));
+                self.broken = Some(detail.clone());
                 Err(detail)
             }
         }
