@@ -14,6 +14,7 @@ use kinfolk_actors::id::{Offset, SessionId};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
+use crate::panic_text::panic_text;
 use crate::ports::store::{Append, Claim, Record, Store, StoreError};
 use crate::supervise::queue::{BoundedQueue, PushRefused};
 use crate::supervise::scope::Scope;
@@ -169,14 +170,14 @@ impl Actor for Writer {
         shared: &mut Arc<Shared>,
     ) -> Result<(), ActorProcessingErr> {
         let mut group = Group::default();
-        let queued: Vec<Item> = shared.queue.take(GROUP_LIMIT).collect();
-        for item in queued {
+        // What is not begun returns to the queue if this writer dies.
+        for item in shared.queue.take(GROUP_LIMIT) {
             match item {
                 Item::Append { append, done } => group.push(append, done),
                 Item::Claim { session, reply } => {
                     // A claim is a barrier: what was submitted before it is settled first.
                     std::mem::take(&mut group).commit(&*shared.store).await;
-                    let claimed = shared.store.claim(&session).await;
+                    let claimed = claim(&*shared.store, &session).await;
                     // Whoever claimed may have gone away; the claim stands and hurts nobody.
                     drop(reply.send(claimed));
                 }
@@ -197,6 +198,17 @@ impl Actor for Writer {
         // It starts no actors; nothing that ends can take it along.
         Ok(())
     }
+}
+
+/// A store that panics fails this claim only; see [`Group::commit`].
+async fn claim(store: &dyn Store, session: &SessionId) -> Result<Claim, StoreError> {
+    let claimed = AssertUnwindSafe(async { store.claim(session).await }).catch_unwind().await;
+    claimed.unwrap_or_else(|panic| {
+        let text = panic_text(panic.as_ref());
+        tracing::error!(%session, text, "the store panicked in a claim");
+        let detail = format!("the store panicked when `{session}` was claimed: {text}");
+        Err(StoreError::Write { detail })
+    })
 }
 
 /// Appends that are committed together. If it is dropped before, each is answered as refused, so
@@ -225,8 +237,9 @@ impl Group {
             tracing::error!(appends = self.waiting.len(), "the store panicked in a commit");
             return;
         };
-        for (done, verdict) in self.waiting.drain(..).zip(verdicts) {
-            done(verdict);
+        let mut verdicts = verdicts.into_iter();
+        for done in self.waiting.drain(..) {
+            done(verdicts.next().unwrap_or_else(|| Err(unknown())));
         }
     }
 }
@@ -234,9 +247,12 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         for done in self.waiting.drain(..) {
-            let detail =
-                "the store or its writer failed inside; it is not known whether this was written";
-            done(Err(StoreError::Write { detail: detail.to_owned() }));
+            done(Err(unknown()));
         }
     }
+}
+
+fn unknown() -> StoreError {
+    let detail = "the store or its writer failed inside; it is not known whether this was written";
+    StoreError::Write { detail: detail.to_owned() }
 }

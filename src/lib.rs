@@ -66,6 +66,7 @@ pub(crate) mod hub;
 pub(crate) mod journal;
 pub mod model;
 pub mod output;
+pub(crate) mod panic_text;
 pub mod ports;
 pub mod runtime;
 pub mod settings;

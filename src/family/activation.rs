@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use kinfolk_actors::agent::{self, AgentMachine, AgentState, Command, Key, Member, Outcome};
 use kinfolk_actors::brain::Brain;
@@ -14,8 +15,10 @@ use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::family::{Family, FamilyHash};
 use kinfolk_actors::id::{AgentId, RunId, SessionId};
 use kinfolk_actors::supervision::{FailureHistory, RestartPolicy, Verdict};
+use kinfolk_actors::time::{Millis, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
+use tokio::time::Instant;
 
 use super::effects::Effects;
 use super::executor::Jobs;
@@ -78,6 +81,7 @@ pub(crate) struct Activation {
     loaded: Mutex<HashMap<AgentId, AgentState>>,
     crashes: Mutex<Crashes>,
     at_rest: AtomicBool,
+    begun: Instant,
     #[cfg(test)]
     pub actors: Mutex<BTreeMap<AgentId, ractor::ActorRef<super::agent_actor::AgentMessage>>>,
 }
@@ -88,8 +92,9 @@ pub(crate) type Seat = Arc<BoundedQueue<Letter<AgentMachine>>>;
 /// What became of an agent's crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crashed {
-    /// It counts against the agent, which bounds how often it can happen.
-    Counted,
+    /// It counts against the agent, which bounds how often it can happen. The family starts again
+    /// after this wait.
+    Counted(Duration),
     /// The agent was given up before, and crashed while it was being ended.
     InItsEnd,
 }
@@ -129,6 +134,7 @@ impl Activation {
             loaded: Mutex::default(),
             crashes: Mutex::default(),
             at_rest: AtomicBool::new(false),
+            begun: Instant::now(),
             #[cfg(test)]
             actors: Mutex::default(),
         }
@@ -155,6 +161,14 @@ impl Activation {
         // A full queue drops the letter and with it the reply, which tells the sender.
         drop(seat.try_push(letter));
         answer
+    }
+
+    /// Tells a child to end because its parent does. Never refused for want of room: a parent says
+    /// it once, and waits for the child.
+    pub fn end_child(&self, generation: Generation, child: AgentId) {
+        let command = Command::Cancel { reason: "its parent ends".into() };
+        let letter = Letter { generation: Some(generation), command, reply: None };
+        self.seat(child).push_reserved(letter);
     }
 
     /// Reports the one outcome of a piece of an agent's work.
@@ -212,16 +226,22 @@ impl Activation {
         if crashes.given_up.contains_key(&agent) {
             return Crashed::InItsEnd;
         }
-        let now = self.services.clock.now();
+        let policy = &self.services.agent_restarts;
+        // Not the clock of the wall, which may jump over the window.
+        let now = Timestamp(Millis::from(self.begun.elapsed()).0);
         let history = crashes.history.entry(agent).or_default();
-        let verdict = history.failed(&self.services.agent_restarts, now);
-        if verdict == Verdict::GiveUp {
-            let message =
-                format!("{agent} failed too often and was given up; the last time: {what}");
-            let ending = agent::failed(Failure::new(ErrorCode::AgentCrashed, message));
-            crashes.given_up.insert(agent, ending);
-        }
-        Crashed::Counted
+        let wait = match history.failed(policy, now) {
+            Verdict::RestartAfter(wait) => wait,
+            Verdict::GiveUp => {
+                let message =
+                    format!("{agent} failed too often and was given up; the last time: {what}");
+                let ending = agent::failed(Failure::new(ErrorCode::AgentCrashed, message));
+                crashes.given_up.insert(agent, ending);
+                // It only starts again to be ended.
+                policy.base_backoff
+            }
+        };
+        Crashed::Counted(wait.into())
     }
 
     /// Notes that the lead has nothing to do: its run has ended, or was never begun.

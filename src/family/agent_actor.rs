@@ -9,7 +9,7 @@ use super::executor::ToolExecutor;
 use super::world::AgentWorld;
 use crate::shell::{Flow, Shell};
 use crate::supervise::scope::SpawnRefused;
-use crate::supervise::unit::UnitFailure;
+use crate::supervise::unit::{Tag, UnitFailure};
 
 /// An agent that is about to be put to work.
 pub(crate) struct AgentStart {
@@ -46,10 +46,10 @@ pub(crate) async fn spawn_agent(living: &Living, start: AgentStart) -> Result<()
     living.scope.spawn(tag, AgentActor, arguments).await.map(drop)
 }
 
-fn tag_of(member: &Member) -> String {
+fn tag_of(member: &Member) -> Tag {
     match member {
-        Member::Lead => AgentId::LEAD.to_string(),
-        Member::Subagent(started) => started.subagent.to_string(),
+        Member::Lead => AgentId::LEAD.into(),
+        Member::Subagent(started) => started.subagent.into(),
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn adopt_agent(living: &Living, start: AgentStart) {
 /// Has the family start its tool executor.
 pub(crate) fn adopt_executor(living: &Living) {
     let this = living.clone();
-    adopt(living, "tools".to_owned(), async move {
+    adopt(living, "tools".into(), async move {
         let arguments = this.clone();
         this.scope.spawn("tools", ToolExecutor, arguments).await.map(drop)
     });
@@ -72,7 +72,7 @@ pub(crate) fn adopt_executor(living: &Living) {
 /// Somebody counts on the actor, so one that fails to start ends the generation like one that dies.
 fn adopt(
     living: &Living,
-    tag: String,
+    tag: Tag,
     spawn: impl Future<Output = Result<(), SpawnRefused>> + Send + 'static,
 ) {
     let scope = living.scope.clone();

@@ -14,6 +14,8 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::panic_text::panic_text;
+
 /// The effects of one family. They outlive the agents' shells, so that a generation can be ended
 /// as a whole.
 #[derive(Default)]
@@ -61,7 +63,8 @@ impl Effects {
         }
         let work = work(StopSignal(stop.clone()));
         inner.stops.insert(owner, stop.clone());
-        let effects = Arc::clone(self);
+        // Weak: the tasks belong to the effects, which must not live on because of them.
+        let effects = Arc::downgrade(self);
         while inner.tasks.try_join_next().is_some() {}
         inner.tasks.spawn(async move {
             // Around all of it: work that is dropped when its grace is over may panic in that too.
@@ -75,7 +78,9 @@ impl Effects {
             let outcome = ending.catch_unwind().await.unwrap_or_else(|panic| Outcome::Panicked {
                 message: panic_text(panic.as_ref()).into(),
             });
-            effects.inner.lock().stops.remove(&owner);
+            if let Some(effects) = effects.upgrade() {
+                effects.inner.lock().stops.remove(&owner);
+            }
             report(outcome);
         });
     }
@@ -113,6 +118,19 @@ impl Effects {
         self.inner.lock().closed = false;
     }
 
+    /// Ends every effect without an outcome and without waiting, for good: nothing starts any more.
+    /// For a family whose supervisor is dropped, so that nobody is left to wait.
+    pub fn abort(&self) {
+        let tasks = {
+            let mut inner = self.inner.lock();
+            inner.closed = true;
+            inner.stops.clear();
+            std::mem::take(&mut inner.tasks)
+        };
+        // Aborts them all.
+        drop(tasks);
+    }
+
     /// How many effects are in flight.
     #[cfg(test)]
     pub fn in_flight(&self) -> usize {
@@ -126,13 +144,4 @@ async fn expired(stop: &CancellationToken, grace: Duration) {
     if !grace.is_zero() {
         tokio::time::sleep(grace).await;
     }
-}
-
-/// The words of a panic.
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "a panic without words".to_owned())
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::future::BoxFuture;
 use kinfolk_actors::agent::{Outcome, RawReply};
 use kinfolk_actors::context::ModelRequest;
 use kinfolk_actors::failure::{ErrorCode, Failure};
@@ -12,7 +13,7 @@ use kinfolk_actors::id::{AgentId, Attempt, RequestNo};
 use super::activation::Activation;
 use crate::events::{Progress, ProgressKind};
 use crate::model::retry::{RetryNotice, call_with_retries};
-use crate::ports::model::{Delta, DeltaSink, ModelCall, ModelError};
+use crate::ports::model::{Delta, DeltaSink, ModelCall, ModelError, ModelProvider};
 
 /// One request of one agent.
 pub(crate) struct ModelEffect {
@@ -40,13 +41,8 @@ impl ModelEffect {
             let message = format!("the run has no model `{}`", self.request.model);
             Failure::new(ErrorCode::ModelNotFound, message)
         })?;
-        // A subagent's turn in its family first: waiting for it holds no place at the gateway. A
-        // closed semaphore cannot be: nobody closes it.
-        let _family_turn = match self.agent.is_lead() {
-            true => None,
-            false => Arc::clone(&self.family.requests).acquire_owned().await.ok(),
-        };
-        let _turn = self.family.services.gateway.acquire(&self.family.session).await?;
+        let (family, agent) = (Arc::clone(&self.family), self.agent);
+        let in_turn = InTurn { provider: Arc::clone(provider), family, agent };
         let call = ModelCall {
             request: &self.request,
             agent: &self.name,
@@ -55,7 +51,7 @@ impl ModelEffect {
         };
         let retrying = |notice| self.retrying(notice);
         let reply =
-            call_with_retries(&**provider, call, &self.family.services.retries, &retrying).await?;
+            call_with_retries(&in_turn, call, &self.family.services.retries, &retrying).await?;
         self.shown.store(false, Ordering::Relaxed);
         Ok(reply)
     }
@@ -87,6 +83,33 @@ impl ModelEffect {
                 kind,
             });
         }
+    }
+}
+
+/// A provider that is asked only when it is the request's turn. Each try has a turn of its own, so
+/// that one that waits to be sent again holds no place.
+struct InTurn {
+    provider: Arc<dyn ModelProvider>,
+    family: Arc<Activation>,
+    agent: AgentId,
+}
+
+impl InTurn {
+    async fn ask(&self, call: ModelCall<'_>) -> Result<RawReply, ModelError> {
+        // A subagent's turn in its family first: waiting for it holds no place at the gateway. A
+        // closed semaphore cannot be: nobody closes it.
+        let _family_turn = match self.agent.is_lead() {
+            true => None,
+            false => Arc::clone(&self.family.requests).acquire_owned().await.ok(),
+        };
+        let _turn = self.family.services.gateway.acquire(&self.family.session).await?;
+        self.provider.call(call).await
+    }
+}
+
+impl ModelProvider for InTurn {
+    fn call<'a>(&'a self, call: ModelCall<'a>) -> BoxFuture<'a, Result<RawReply, ModelError>> {
+        Box::pin(self.ask(call))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::BoxFuture;
 use kinfolk_actors::agent::{Member, Recovered};
@@ -16,7 +17,7 @@ use crate::hub::{EndedWithout, RunEnd};
 use crate::ports::store::{Claim, StoreError};
 use crate::supervise::scope::Scope;
 use crate::supervise::unit::{
-    Disposition, Exit, Generation, Unit, UnitFailure, UnitId, UnitStatus,
+    Disposition, Exit, Generation, Tag, Unit, UnitFailure, UnitId, UnitStatus,
 };
 
 /// A family under supervision.
@@ -25,6 +26,7 @@ pub(crate) struct FamilyUnit {
     pub family: Arc<Activation>,
     /// Called when the lead is at rest, so that the unit is taken down.
     pub rested: Box<dyn Fn(UnitId) + Send + Sync>,
+    told: AtomicBool,
     /// Fires when nothing of the family is left.
     pub gone: CancellationToken,
     /// The session's place in the runtime: kept while the family lives, so that whoever opens the
@@ -41,7 +43,15 @@ impl FamilyUnit {
         gone: CancellationToken,
         place: Arc<dyn Any + Send + Sync>,
     ) -> Self {
-        Self { id, family, rested, gone, _place: place }
+        let told = AtomicBool::new(false);
+        Self { id, family, rested, told, gone, _place: place }
+    }
+
+    /// Has the unit taken down; asking once is enough, however it ends.
+    fn rests(&self) {
+        if !self.told.swap(true, Ordering::AcqRel) {
+            (self.rested)(self.id.clone());
+        }
     }
 
     async fn begin(&self, generation: Generation, scope: Scope) -> Result<(), UnitFailure> {
@@ -102,18 +112,21 @@ impl Unit for FamilyUnit {
             Some(_) => return Disposition::UsePolicy,
             None => {}
         }
-        let agent = failure.who.to_string().parse::<AgentId>();
-        match agent.map(|agent| self.family.crashed(agent, &failure.text)) {
+        let agent = match failure.who {
+            Tag::Agent(agent) => agent,
+            Tag::Named(_) => return Disposition::UsePolicy,
+        };
+        match self.family.crashed(agent, &failure.text) {
             // Each agent's own intensity bounds this, so that several that crash side by side do
             // not use up the family's.
-            Ok(Crashed::Counted) => Disposition::Restart,
-            Ok(Crashed::InItsEnd) | Err(_) => Disposition::UsePolicy,
+            Crashed::Counted(wait) => Disposition::RestartAfter(wait),
+            Crashed::InItsEnd => Disposition::UsePolicy,
         }
     }
 
     fn exited(&self, exit: &Exit) {
-        if !exit.class.is_failure() && exit.who.to_string() == AgentId::LEAD.to_string() {
-            (self.rested)(self.id.clone());
+        if !exit.class.is_failure() && exit.who == Tag::Agent(AgentId::LEAD) {
+            self.rests();
         }
     }
 
@@ -140,8 +153,17 @@ impl Unit for FamilyUnit {
         self.gone.cancel();
         if matches!(last, UnitStatus::Failed { .. }) {
             // A stopped unit is being removed by whoever stopped it; this one has to ask for it.
-            (self.rested)(self.id.clone());
+            self.rests();
         }
+    }
+}
+
+impl Drop for FamilyUnit {
+    /// A supervisor that is dropped waits for nothing, so [`Unit::halted`] may never have run: what
+    /// is in flight would keep the family, and with it the store, for as long as it likes.
+    fn drop(&mut self) {
+        self.family.effects.abort();
+        self.family.close();
     }
 }
 

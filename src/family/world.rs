@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kinfolk_actors::agent::{
-    self, AgentMachine, AgentState, Command, Key, Member, Outcome, Phase, Recovered, Work,
+    self, AgentMachine, AgentState, Key, Member, Outcome, Phase, Recovered, Work,
 };
 use kinfolk_actors::budget::Facts;
 use kinfolk_actors::context::model_request;
@@ -180,9 +180,8 @@ impl World<AgentMachine> for AgentWorld {
             }
             Key::Child(call) => {
                 if let Some(&child) = self.children.get(call) {
-                    let reason = "its parent ends".into();
                     // The child answers with its report; whether it was ending already is all one.
-                    drop(self.family().wish(child, Command::Cancel { reason }));
+                    self.family().end_child(self.living.generation, child);
                 }
             }
         }

@@ -41,12 +41,20 @@ pub async fn watch(
     let mut signals = Signals::listen()?;
     let mut renderer = renderer(output);
     let mut cancelling: Option<AbortOnDropHandle<()>> = None;
-    loop {
+    let control = run.control();
+    let mut shown = false;
+    let finished = loop {
         tokio::select! {
-            event = run.next() => match event {
+            event = run.next(), if !shown => match event {
                 Some(event) => renderer.show(&event, &mut io::stdout(), &mut io::stderr()),
-                None => break,
+                None => if let Some(error) = run.trouble().cloned() {
+                    runtime.shutdown().await;
+                    return Err(error.into());
+                } else {
+                    shown = true;
+                },
             },
+            finished = control.outcome(), if shown => break finished,
             _ = signals.interrupt.recv() => match &cancelling {
                 None => {
                     eprintln!("kinfolk: cancelling; a second Ctrl-C ends the process at once");
@@ -60,8 +68,7 @@ pub async fn watch(
                 return Ok(TERMINATED);
             }
         }
-    }
-    let finished = run.outcome().await;
+    };
     runtime.shutdown().await;
     match renderer.write_error() {
         Some(error) => Err(LaunchError::Output(io::Error::new(error.kind(), error.to_string()))),

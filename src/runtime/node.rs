@@ -45,7 +45,7 @@ const FAMILY_RESTARTS: RestartPolicy = RestartPolicy {
 pub(crate) struct Node {
     root: Root,
     shards: Vec<Supervisor>,
-    /// Unbounded, but each living family sends at most one message.
+    /// Unbounded, but each living family sends one message in its life.
     rested: mpsc::UnboundedSender<(usize, UnitId)>,
     /// Numbers the units: a run that is resumed may come while its last unit is being removed.
     activations: AtomicU64,

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::Stream;
 use kinfolk_actors::agent::{Command, Refusal};
@@ -19,8 +20,14 @@ use crate::ports::store::StoreError;
 /// How many records are read from the store at a time.
 const PAGE: usize = 256;
 
-/// How often a cancel is repeated because the family restarted under it.
-const CANCEL_TRIES: usize = 32;
+/// How long a cancel waits before it is repeated, because the family restarted under it or has
+/// more to do than it can take; doubled with each time up to the longest.
+const CANCEL_WAIT: Duration = Duration::from_millis(5);
+const LONGEST_CANCEL_WAIT: Duration = Duration::from_millis(200);
+
+/// How often a read that failed is repeated, and the wait before the first time; it doubles.
+const READ_RETRIES: u32 = 4;
+const READ_WAIT: Duration = Duration::from_millis(50);
 
 /// How a run ended: the terminal event.
 pub type RunOutcome = RunFinished;
@@ -37,6 +44,7 @@ pub struct Run {
     /// Whether events have to be read from the store before live ones make sense.
     behind: bool,
     over: bool,
+    trouble: Option<StoreError>,
 }
 
 /// Reaches a run without reading its events. Clones reach the same run; dropping one stops nothing.
@@ -64,7 +72,8 @@ impl Handle {
 impl Run {
     pub(super) fn new(handle: Handle) -> Self {
         let cursor = handle.from;
-        Self { handle, live: None, cursor, backlog: VecDeque::new(), behind: true, over: false }
+        let backlog = VecDeque::new();
+        Self { handle, live: None, cursor, backlog, behind: true, over: false, trouble: None }
     }
 
     /// The run's id.
@@ -82,11 +91,12 @@ impl Run {
     /// Reads from another place in the session's stream on; events of other runs are left out.
     pub fn seek(&mut self, from: Offset) {
         (self.cursor, self.behind, self.over) = (from, true, false);
+        self.trouble = None;
         self.backlog.clear();
     }
 
     /// The next event; `None` after the run's last one, or when the runtime cannot go on with it
-    /// ([`Run::outcome`] says why). A reader that falls behind loses progress, never a journaled
+    /// ([`Run::outcome`] says why) or the events cannot be read ([`Run::trouble`]). A reader that falls behind loses progress, never a journaled
     /// event. Cancel-safe: an event is handed out or still to come.
     pub async fn next(&mut self) -> Option<RunEvent> {
         while !self.over {
@@ -96,7 +106,7 @@ impl Run {
             // Listening starts before the store is read, so that nothing falls in between.
             let live = self.live.get_or_insert_with(|| self.handle.slot.hub.subscribe());
             if self.behind {
-                self.read_page().await.ok()?;
+                self.read_on().await?;
                 continue;
             }
             let received = tokio::select! {
@@ -108,7 +118,7 @@ impl Run {
                 Some(received) => self.take(received),
                 // Its last records may have become durable without anybody having been told.
                 None => {
-                    self.read_page().await.ok()?;
+                    self.read_on().await?;
                     if !self.behind {
                         return None;
                     }
@@ -139,6 +149,29 @@ impl Run {
             Err(RecvError::Lagged(_)) => self.behind = true,
             Err(RecvError::Closed) => self.over = true,
         }
+    }
+
+    /// Why the events ended before the run did, if they did: the store could not be read, also not
+    /// when asked again. The run goes on all the same; [`Run::seek`] begins to read anew.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&StoreError> {
+        self.trouble.as_ref()
+    }
+
+    /// Reads a page, and again for a while if that fails. `None` ends the events.
+    async fn read_on(&mut self) -> Option<()> {
+        let mut wait = READ_WAIT;
+        for _ in 0..READ_RETRIES {
+            if self.read_page().await.is_ok() {
+                return Some(());
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+        let Err(error) = self.read_page().await else { return Some(()) };
+        tracing::error!(%error, run = %self.handle.run, "the events of a run cannot be read");
+        (self.trouble, self.over) = (Some(error), true);
+        None
     }
 
     /// Reads what the store has from the cursor on. When it has nothing more, live events follow.
@@ -257,8 +290,9 @@ impl RunControl {
     /// The run is over already, or the family could not go on.
     pub async fn cancel(&self, reason: impl Into<Arc<str>>) -> Result<RunOutcome, CancelError> {
         let reason = reason.into();
-        for _ in 0..CANCEL_TRIES {
-            let Some(family) = self.handle.slot.family_of(self.handle.run) else { break };
+        let mut wait = CANCEL_WAIT;
+        // Ends with the family at the latest: one that has ended is nobody's any more.
+        while let Some(family) = self.handle.slot.family_of(self.handle.run) {
             let command = Command::Cancel { reason: Arc::clone(&reason) };
             match family.wish(AgentId::LEAD, command).await {
                 Ok(Ok(()) | Err(Refusal::AlreadyEnding)) => {
@@ -267,8 +301,13 @@ impl RunControl {
                     return Ok(outcome);
                 }
                 Ok(Err(_)) => break,
-                // The generation ended under the wish; the next one takes it, unless it was the last.
-                Err(_) => tokio::task::yield_now().await,
+                Err(_) if self.handle.slot.has_ended(self.handle.run) => break,
+                // The generation ended under the wish, or the queue is full; a later one is taken.
+                Err(_) => {
+                    drop(family);
+                    tokio::time::sleep(wait).await;
+                    wait = (wait * 2).min(LONGEST_CANCEL_WAIT);
+                }
             }
         }
         Err(CancelError::NotActive)

@@ -66,6 +66,17 @@ struct Active {
     /// Weak: its supervisor holds it while it lives, and a session at rest holds nothing of it.
     family: Weak<Activation>,
     gone: CancellationToken,
+    /// Until a family is at work: fires when it is, or when the place is free again.
+    decided: Option<CancellationToken>,
+}
+
+impl Active {
+    /// Has whoever waits for the place look again.
+    fn decide(self) {
+        if let Some(decided) = self.decided {
+            decided.cancel();
+        }
+    }
 }
 
 impl Slot {
@@ -91,17 +102,20 @@ impl Slot {
     }
 
     /// Takes the session for a run. A run that has ended is waited for; one that has not is an
-    /// error.
-    async fn occupy(self: &Arc<Self>, run: RunId) -> Result<Place, RunId> {
+    /// error. Whoever took the session without having a family at work yet is waited for too: it
+    /// may fail, and then nobody would be at work. Cancel-safe.
+    pub(super) async fn occupy(self: &Arc<Self>, run: RunId) -> Result<Place, RunId> {
         loop {
             let leaving = {
                 let mut active = self.active.lock();
                 match active.as_ref().filter(|active| !active.gone.is_cancelled()) {
                     None => {
                         let gone = CancellationToken::new();
-                        *active = Some(Active { run, family: Weak::new(), gone });
+                        let decided = Some(CancellationToken::new());
+                        *active = Some(Active { run, family: Weak::new(), gone, decided });
                         return Ok(Place { slot: Arc::clone(self), run, kept: false });
                     }
+                    Some(Active { decided: Some(decided), .. }) => decided.clone(),
                     Some(other) if self.has_ended(other.run) => other.gone.clone(),
                     Some(other) => return Err(other.run),
                 }
@@ -110,13 +124,13 @@ impl Slot {
         }
     }
 
-    fn has_ended(&self, run: RunId) -> bool {
+    pub fn has_ended(&self, run: RunId) -> bool {
         self.hub.ends().borrow().as_ref().is_some_and(|end| end.run == run)
     }
 }
 
 /// A session taken for a run that is not at work yet. Dropping it frees the session.
-struct Place {
+pub(super) struct Place {
     slot: Arc<Slot>,
     run: RunId,
     kept: bool,
@@ -126,7 +140,9 @@ impl Place {
     fn keep(mut self, family: &Arc<Activation>, gone: CancellationToken) {
         self.kept = true;
         let family = Arc::downgrade(family);
-        *self.slot.active.lock() = Some(Active { run: self.run, family, gone });
+        let kept = Active { run: self.run, family, gone, decided: None };
+        let taken = self.slot.active.lock().replace(kept);
+        taken.into_iter().for_each(Active::decide);
     }
 }
 
@@ -137,6 +153,7 @@ impl Drop for Place {
             if let Some(taken) = active.take_if(|active| active.run == self.run) {
                 // Whoever waits for the place looks again.
                 taken.gone.cancel();
+                taken.decide();
             }
         }
     }

@@ -195,7 +195,7 @@ impl Driver {
     fn verdict(&mut self, failure: &Exit, wish: Disposition) -> Next {
         let next = match wish {
             Disposition::GiveUp(reason) => Next::GiveUp(reason),
-            Disposition::Restart => Next::StartAfter(self.policy.base_backoff.into()),
+            Disposition::RestartAfter(wait) => Next::StartAfter(wait),
             Disposition::UsePolicy => {
                 let now = Timestamp(Millis::from(self.added.elapsed()).0);
                 match self.history.failed(&self.policy, now) {

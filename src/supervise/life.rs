@@ -17,6 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::scope::SpawnRefused;
 use super::unit::{Ending, Exit, ExitClass, Generation, Tag, UnitFailure, UnitId};
+use crate::panic_text::panic_text;
 
 /// How long a kill may take before it is reported. It is waited for in any case.
 const REPORT_STUCK_AFTER: Duration = Duration::from_secs(1);
@@ -43,10 +44,7 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn panicked(payload: &(dyn std::any::Any + Send)) -> Self {
-        let text = payload.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-        let text = text.unwrap_or("panicked with a value that is not text");
-        Self { class: ExitClass::Panic, text: text.into() }
+        Self { class: ExitClass::Panic, text: panic_text(payload).into() }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use kinfolk_actors::id::AgentId;
 use tokio::time::Instant;
 
 use super::scope::{Scope, SpawnRefused};
@@ -13,10 +14,15 @@ use super::scope::{Scope, SpawnRefused};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct UnitId(Arc<str>);
 
-/// The name of one actor or task within its unit, for example the id of an agent. It need not be
+/// The name of one actor or task within its unit. It need not be
 /// unique: it tells failures apart in reports.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Tag(Arc<str>);
+pub(crate) enum Tag {
+    /// An agent of a family.
+    Agent(AgentId),
+    /// Anything else.
+    Named(Arc<str>),
+}
 
 /// One life of a unit, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,9 +90,9 @@ pub(crate) trait Unit: Send + Sync + 'static {
 pub(crate) enum Disposition {
     /// The restart policy decides.
     UsePolicy,
-    /// Start again after the policy's base wait, without counting this failure. The unit bounds
-    /// such restarts itself.
-    Restart,
+    /// Start again after this wait, without counting this failure. The unit bounds such restarts
+    /// itself.
+    RestartAfter(Duration),
     /// End as failed, for this reason.
     GiveUp(Arc<str>),
 }
@@ -220,13 +226,13 @@ impl From<&str> for UnitId {
 
 impl From<&str> for Tag {
     fn from(text: &str) -> Self {
-        Self(text.into())
+        Self::Named(text.into())
     }
 }
 
-impl From<String> for Tag {
-    fn from(text: String) -> Self {
-        Self(text.into())
+impl From<AgentId> for Tag {
+    fn from(agent: AgentId) -> Self {
+        Self::Agent(agent)
     }
 }
 
@@ -238,7 +244,10 @@ impl fmt::Display for UnitId {
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::Agent(agent) => agent.fmt(f),
+            Self::Named(name) => f.write_str(name),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::panic_text::panic_text;
 use crate::ports::tool::{Call, ToolOutput};
 use crate::tools::tool::Tool;
 
@@ -277,11 +278,6 @@ fn cancelled_output(text: &str) -> ToolOutput {
 }
 
 fn panicked(name: &str, panic: Box<dyn Any + Send>) -> ToolOutput {
-    let text = match panic.downcast::<String>() {
-        Ok(text) => *text,
-        Err(panic) => panic
-            .downcast_ref::<&'static str>()
-            .map_or_else(|| "no message".to_owned(), |text| (*text).to_owned()),
-    };
+    let text = panic_text(panic.as_ref());
     ToolOutput::error(format!("the tool `{name}` panicked: {text}"))
 }

@@ -127,7 +127,7 @@ async fn a_unit_can_give_up_by_itself_and_its_last_status_reaches_it() {
 async fn restarts_that_a_unit_asks_for_do_not_count() {
     let root = root();
     let (mut unit, lead) = solo(&Census::default());
-    unit.disposition = Disposition::Restart;
+    unit.disposition = Disposition::RestartAfter(Duration::from_millis(20));
     let mut status = add(root.supervisor(), "family", unit);
     for generation in 1..=10 {
         reach(&mut status, &running(generation)).await;
