@@ -107,7 +107,8 @@ impl Family {
         self.write(|written| written.workspace = Some(directory.into()))
     }
 
-    /// Decides what the agents do next, instead of the default brain.
+    /// Decides what the agents do next, instead of the default brain. It is code and is not
+    /// frozen: to resume a run with it, open the session with this family again.
     #[must_use]
     pub fn brain(mut self, brain: impl Brain + 'static) -> Self {
         self.brain = Arc::new(brain);

@@ -8,11 +8,15 @@ mod run;
 mod watch;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use kinfolk::output::exit;
 use kinfolk::settings::flags::{self, Parsed};
 
 use self::error::LaunchError;
+
+/// How long blocking work may still take when everything else is over.
+const STRAGGLERS: Duration = Duration::from_millis(200);
 
 /// Runs the launcher.
 pub fn launch() -> ExitCode {
@@ -43,14 +47,17 @@ fn work(parsed: Parsed) -> Result<u8, LaunchError> {
     log_to_stderr();
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let tokio = tokio.map_err(LaunchError::System)?;
-    tokio.block_on(async {
+    let code = tokio.block_on(async {
         match parsed {
             Parsed::Run(options) => run::run(*options).await,
             Parsed::Resume(settings) => resume::resume(settings).await,
             Parsed::Inspect(settings) => inspect::inspect(settings).await,
             Parsed::Show(text) => Ok(show(&text)),
         }
-    })
+    });
+    // Blocking work that does not hear of its end dies with the process; nobody waits for it.
+    tokio.shutdown_timeout(STRAGGLERS);
+    code
 }
 
 /// Warnings of the runtime go to stderr; `KINFOLK_LOG` takes another filter, for example `debug`.

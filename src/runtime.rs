@@ -55,7 +55,8 @@ impl Runtime {
     /// Goes on with a run: an interrupted one continues where its journal ends; a finished one only
     /// shows its end again. Model, tools and limits are those that were frozen at its start; tools
     /// from functions are found again by their names among the runtime's
-    /// [tools](RuntimeBuilder::tool).
+    /// [tools](RuntimeBuilder::tool), and the brain is the default one. A host whose family has
+    /// more than that opens the session with it and calls [`Session::resume`].
     ///
     /// # Errors
     /// No such run, or its session cannot be opened.

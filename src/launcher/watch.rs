@@ -6,7 +6,8 @@ use kinfolk::output::exit;
 use kinfolk::output::renderer::{Renderer, Stream, Style};
 use kinfolk::runtime::{Run, Runtime};
 use kinfolk::settings::value::OutputFormat;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::LaunchError;
@@ -14,19 +15,44 @@ use super::error::LaunchError;
 /// The exit code of a process that was told to end by SIGTERM, as shells count: 128 + 15.
 const TERMINATED: u8 = 143;
 
-/// What ends a run from outside.
+/// What the person or the system wants of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    /// Cancel it.
+    Cancel,
+    /// Stop the work and leave it unfinished.
+    Terminate,
+}
+
+/// Hears signals for as long as it is kept, whatever else goes on: the first of a kind is a wish,
+/// the second ends the process at once.
 struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
+    wishes: mpsc::Receiver<Wish>,
+    _listener: AbortOnDropHandle<()>,
 }
 
 impl Signals {
     fn listen() -> Result<Self, LaunchError> {
         let listen = |kind| signal(kind).map_err(LaunchError::System);
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-        })
+        let mut interrupt = listen(SignalKind::interrupt())?;
+        let mut terminate = listen(SignalKind::terminate())?;
+        // One of each kind at most.
+        let (tell, wishes) = mpsc::channel(2);
+        let listener = async move {
+            let (mut interrupted, mut terminated) = (false, false);
+            loop {
+                let (seen, wish, code) = tokio::select! {
+                    _ = interrupt.recv() => (&mut interrupted, Wish::Cancel, exit::CANCELLED),
+                    _ = terminate.recv() => (&mut terminated, Wish::Terminate, TERMINATED),
+                };
+                if std::mem::replace(seen, true) {
+                    std::process::exit(code.into());
+                }
+                // Nobody waits for wishes once the run is over.
+                let _ = tell.try_send(wish);
+            }
+        };
+        Ok(Self { wishes, _listener: AbortOnDropHandle::new(tokio::spawn(listener)) })
     }
 }
 
@@ -40,6 +66,7 @@ pub async fn watch(
 ) -> Result<u8, LaunchError> {
     let mut signals = Signals::listen()?;
     let mut renderer = renderer(output);
+    // Kept until the run is over.
     let mut cancelling: Option<AbortOnDropHandle<()>> = None;
     let control = run.control();
     let mut shown = false;
@@ -55,21 +82,21 @@ pub async fn watch(
                 },
             },
             finished = control.outcome(), if shown => break finished,
-            _ = signals.interrupt.recv() => match &cancelling {
-                None => {
+            Some(wish) = signals.wishes.recv() => match wish {
+                Wish::Cancel => {
                     eprintln!("kinfolk: cancelling; a second Ctrl-C ends the process at once");
                     cancelling = Some(cancel(&run));
                 }
-                Some(_) => std::process::exit(exit::CANCELLED.into()),
+                Wish::Terminate => {
+                    runtime.shutdown().await;
+                    eprintln!("kinfolk: terminated; go on with `kinfolk resume {}`", run.id());
+                    return Ok(TERMINATED);
+                }
             },
-            _ = signals.terminate.recv() => {
-                runtime.shutdown().await;
-                eprintln!("kinfolk: terminated; go on with `kinfolk resume {}`", run.id());
-                return Ok(TERMINATED);
-            }
         }
     };
     runtime.shutdown().await;
+    drop(cancelling);
     match renderer.write_error() {
         Some(error) => Err(LaunchError::Output(io::Error::new(error.kind(), error.to_string()))),
         None => Ok(exit::exit_code(&finished?)),

@@ -108,6 +108,23 @@ impl Registry {
         }
     }
 
+    /// Finds everything that a family from the journal names. What cannot be frozen, functions and
+    /// the brain, is taken from the family that the host has given its session, if it has.
+    pub fn revive(
+        &self,
+        frozen: FrozenFamily,
+        given: Option<&Family>,
+    ) -> Result<Frozen, FamilyError> {
+        let Some(given) = given else {
+            return self.assemble(&Family::frozen(frozen));
+        };
+        let tools = match &given.source {
+            Source::Written(written) => written.tools.as_slice(),
+            Source::Frozen(_) => &[],
+        };
+        self.equip(Arc::new(frozen), tools, Arc::clone(&given.brain))
+    }
+
     /// Finds everything that a frozen family names. `tools` go before those of the runtime.
     fn equip(
         &self,

@@ -268,19 +268,8 @@ impl RunControl {
         let summary = store.run(self.handle.run).await?;
         let Some(offset) = summary.and_then(|summary| summary.finished) else { return Ok(None) };
         let records = store.read(&self.handle.slot.session, offset, 1).await?;
-        Ok(records.iter().flat_map(|record| &record.events).find_map(|event| match event {
-            Event::RunFinished(finished) => Some(finished.clone()),
-            Event::RunStarted(_)
-            | Event::RunResumed(_)
-            | Event::Message(_)
-            | Event::ModelRequest(_)
-            | Event::ModelFailed(_)
-            | Event::ToolStarted(_)
-            | Event::ToolFinished(_)
-            | Event::SubagentStarted(_)
-            | Event::SubagentFinished(_)
-            | Event::Ending(_) => None,
-        }))
+        let mut events = records.iter().flat_map(|record| &record.events);
+        Ok(events.find_map(Event::run_finished).cloned())
     }
 
     /// Cancels the whole family and waits until all of it is dead and the terminal event is

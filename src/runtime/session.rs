@@ -32,7 +32,8 @@ impl SessionBuilder {
     }
 
     /// The family that the session's next runs have. Runs that are resumed keep the one that was
-    /// frozen at their start.
+    /// frozen at their start, and take from this one what cannot be frozen: its tools' functions,
+    /// by their names, and its brain.
     pub fn family(mut self, family: Family) -> Self {
         self.family = Some(family);
         self
@@ -49,7 +50,7 @@ impl SessionBuilder {
             None => None,
         };
         let slot = self.runtime.slot(&id);
-        Ok(Session { runtime: self.runtime, slot, frozen })
+        Ok(Session { runtime: self.runtime, slot, family: self.family, frozen })
     }
 }
 
@@ -164,6 +165,7 @@ impl Drop for Place {
 pub struct Session {
     runtime: Arc<Inner>,
     slot: Arc<Slot>,
+    family: Option<Family>,
     frozen: Option<Arc<Frozen>>,
 }
 
@@ -248,26 +250,15 @@ impl Session {
         let store = self.runtime.services.journal.store();
         let lost = || StartError::FamilyLost(summary.run);
         let records = store.read(self.id(), summary.first, 1).await?;
-        let hash = records.iter().flat_map(|record| &record.events).find_map(|event| match event {
-            Event::RunStarted(started) => Some(started.family),
-            Event::RunResumed(_)
-            | Event::Message(_)
-            | Event::ModelRequest(_)
-            | Event::ModelFailed(_)
-            | Event::ToolStarted(_)
-            | Event::ToolFinished(_)
-            | Event::SubagentStarted(_)
-            | Event::SubagentFinished(_)
-            | Event::Ending(_)
-            | Event::RunFinished(_) => None,
-        });
+        let mut events = records.iter().flat_map(|record| &record.events);
+        let hash = events.find_map(Event::run_started).map(|started| started.family);
         let hash = hash.ok_or_else(lost)?;
         if let Some(frozen) = self.frozen.as_ref().filter(|frozen| frozen.hash == hash) {
             return Ok(Arc::clone(frozen));
         }
         let json = store.family(hash).await?.ok_or_else(lost)?;
-        let family = Family::frozen(thaw(&json)?);
-        Ok(Arc::new(self.runtime.registry.assemble(&family)?))
+        let revived = self.runtime.registry.revive(thaw(&json)?, self.family.as_ref())?;
+        Ok(Arc::new(revived))
     }
 
     fn activation(&self, run: RunId, frozen: Arc<Frozen>) -> Arc<Activation> {
