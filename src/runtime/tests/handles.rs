@@ -55,15 +55,23 @@ fn endless(gate: &Gate, count: &Arc<AtomicUsize>) -> Tool {
 async fn the_last_handle_takes_everything_along_and_frees_the_store() {
     let directory = tempfile::tempdir().unwrap();
     let (gate, count) = (Gate::closed(["a#1"]), Arc::default());
-    let asks = delegates(looks("lead"), "a");
-    let model = Model::new(Scripted::builder().reply("lead", 1, asks).build(), &gate);
+    let asks = delegates(delegates(ScriptedReply::default(), "a"), "b");
+    let model = Model::new(
+        Scripted::builder().reply("lead", 1, asks).reply("b", 1, looks("b")).build(),
+        &gate,
+    );
     let builder = Runtime::builder().sled(directory.path()).unwrap();
     let runtime = builder.model("test:m", model.clone()).start().await.unwrap();
     let lead = Family::lead("L").tool(endless(&gate, &count));
-    let session = session(&runtime, "s", lead.subagent(Subagent::explore("a", "Helps."))).await;
+    let session = session(
+        &runtime,
+        "s",
+        lead.subagent(Subagent::explore("a", "Asks.")).subagent(Subagent::explore("b", "Looks.")),
+    )
+    .await;
     let run = session.start("Go").await.unwrap();
     gate.arrived("a#1", 1).await;
-    gate.arrived("look:lead", 1).await;
+    gate.arrived("look:b", 1).await;
     assert_eq!((model.in_flight(), count.load(Ordering::SeqCst)), (1, 1));
     let store = Arc::downgrade(runtime.store());
     drop((runtime, session, run));
@@ -73,7 +81,7 @@ async fn the_last_handle_takes_everything_along_and_frees_the_store() {
         }
     })
     .await;
-    Runtime::builder().sled(directory.path()).unwrap();
+    assert!(Runtime::builder().sled(directory.path()).is_ok(), "the store is still locked");
 }
 
 #[tokio::test]
