@@ -3,6 +3,7 @@
 mod bounds;
 mod cancel;
 mod crash;
+mod handles;
 mod many;
 mod panics;
 mod store_faults;

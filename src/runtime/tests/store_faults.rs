@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
 use kinfolk_actors::event::Event;
@@ -38,6 +38,12 @@ struct Inner {
     plan: Mutex<Option<Arc<Plan>>>,
     panics: AtomicBool,
     slow: AtomicBool,
+    /// Claims of the session `bad` panic.
+    claims_panic: AtomicBool,
+    /// A group gets one verdict too few.
+    forgets: AtomicBool,
+    /// Reads that fail before one succeeds.
+    bad_reads: AtomicUsize,
 }
 
 impl Faulty {
@@ -77,12 +83,17 @@ impl Faulty {
             verdicts.push_back(verdict);
         }
         assert!(!self.0.panics.swap(false, Ordering::SeqCst), "the store panics");
+        if self.0.forgets.swap(false, Ordering::SeqCst) {
+            verdicts.pop_back();
+        }
         verdicts.into()
     }
 }
 
 impl Store for Faulty {
     fn claim<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Claim, StoreError>> {
+        let panics = self.0.claims_panic.load(Ordering::SeqCst) && session.as_str() == "bad";
+        assert!(!panics, "the store panics in a claim");
         self.0.store.claim(session)
     }
 
@@ -96,6 +107,13 @@ impl Store for Faulty {
         from: Offset,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Arc<Record>>, StoreError>> {
+        let left = |left: usize| left.checked_sub(1);
+        let failed =
+            self.0.bad_reads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok();
+        if failed {
+            let error = StoreError::Read { detail: "the disk is gone".to_owned() };
+            return Box::pin(async { Err(error) });
+        }
         self.0.store.read(session, from, limit)
     }
 
@@ -250,4 +268,44 @@ async fn a_slow_store_keeps_the_order_of_many_families() {
         check_events(&records(&runtime, run.session()).await);
     }
     assert_eq!(model.asked().values().sum::<usize>(), 20 * 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_panics_in_claims_of_one_session_leaves_the_others_alone() {
+    let (gate, store) = (Gate::closed([]), Faulty::default());
+    store.0.claims_panic.store(true, Ordering::SeqCst);
+    let (runtime, _) = on(&store, &gate).await;
+    let bad = session(&runtime, "bad", family(&gate)).await;
+    let refused = within("the bad start", bad.start("Go")).await.err();
+    assert!(matches!(refused, Some(StartError::Failed(_))), "{refused:?}");
+    let good = session(&runtime, "good", family(&gate)).await;
+    let run = within("the good start", good.start("Go")).await.unwrap();
+    assert_eq!(&*within("the outcome", run.outcome()).await.unwrap().text, "All is well.");
+}
+
+#[tokio::test]
+async fn an_append_that_the_store_forgets_to_answer_is_one_that_failed() {
+    let (gate, store) = (Gate::closed(["lead#1"]), Faulty::default());
+    let (runtime, _) = on(&store, &gate).await;
+    let run = session(&runtime, "s", family(&gate)).await.start("Go").await.unwrap();
+    gate.arrived("lead#1", 1).await;
+    store.0.forgets.store(true, Ordering::SeqCst);
+    gate.open();
+    assert_eq!(&*within("the outcome", run.outcome()).await.unwrap().text, "All is well.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_outlast_a_read_that_fails_and_say_so_if_all_do() {
+    let (gate, store) = (Gate::closed([]), Faulty::default());
+    let (runtime, _) = on(&store, &gate).await;
+    let mut run = session(&runtime, "s", family(&gate)).await.start("Go").await.unwrap();
+    within("the outcome", run.outcome()).await.unwrap();
+    store.0.bad_reads.store(3, Ordering::SeqCst);
+    assert!(within("an event", run.next()).await.is_some());
+    assert_eq!(run.trouble(), None);
+    run.seek(Offset(0));
+    store.0.bad_reads.store(usize::MAX, Ordering::SeqCst);
+    assert!(within("the end", run.next()).await.is_none());
+    let gone = StoreError::Read { detail: "the disk is gone".to_owned() };
+    assert_eq!(run.trouble(), Some(&gone));
 }

@@ -75,7 +75,8 @@ async fn what_a_killed_actor_held_is_dropped_before_the_next_generation_starts()
         let crowd: Vec<Instance> = (0..50).map(|_| living.enter()).collect();
         async move {
             for (n, instance) in crowd.into_iter().enumerate() {
-                let hangs = scope.spawn(format!("sub-{n}"), Puppet::PLAIN, keep(instance)).await?;
+                let hangs =
+                    scope.spawn(&*format!("sub-{n}"), Puppet::PLAIN, keep(instance)).await?;
                 drop(hangs.cast(Act::Hang));
             }
             *lead.lock() = Some(scope.spawn("lead", Puppet::PLAIN, keep(())).await?);
