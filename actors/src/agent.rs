@@ -233,7 +233,12 @@ pub enum Outcome {
     /// The lease is held for the call.
     Leased,
     /// The subagent has reported.
-    Child(Box<SubagentFinished>),
+    Child {
+        /// Its report.
+        report: Box<SubagentFinished>,
+        /// How long it was at work in this activation of the family.
+        duration: Millis,
+    },
     /// The work panicked.
     Panicked {
         /// The panic's words.

@@ -104,10 +104,13 @@ impl Unit for FamilyUnit {
     fn on_failure(&self, failure: &Exit) -> Disposition {
         self.family.failed(self.cause(&failure.text));
         match self.family.sequencer.trouble() {
-            // Another owner has the session: trying again would only take it back and forth.
-            Some(error @ (StoreError::Fenced { .. } | StoreError::Damaged { .. })) => {
-                return Disposition::GiveUp(error.to_string().into());
-            }
+            // Trying again would take the session back and forth between its owners, or meet the
+            // same damage and the same stopped store.
+            Some(
+                error @ (StoreError::Fenced { .. }
+                | StoreError::Damaged { .. }
+                | StoreError::Broken { .. }),
+            ) => return Disposition::GiveUp(error.to_string().into()),
             // The store's failure is no agent's.
             Some(_) => return Disposition::UsePolicy,
             None => {}

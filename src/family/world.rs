@@ -15,7 +15,7 @@ use kinfolk_actors::budget::Facts;
 use kinfolk_actors::context::model_request;
 use kinfolk_actors::event::{Ending, Event, SubagentStarted};
 use kinfolk_actors::id::{AgentId, CallId, RequestNo};
-use kinfolk_actors::time::Timestamp;
+use kinfolk_actors::time::{Millis, Timestamp};
 
 use super::activation::{Activation, Living};
 use super::agent_actor::{self, AgentStart};
@@ -30,6 +30,8 @@ pub(crate) struct AgentWorld {
     agent: AgentId,
     /// The call that this agent serves, for a subagent.
     serves: Option<CallId>,
+    /// When it was put to work.
+    since: Timestamp,
     /// The subagents that this generation has at work, by the call that each serves.
     children: BTreeMap<CallId, AgentId>,
     shown: Option<(&'static str, &'static str)>,
@@ -41,7 +43,8 @@ impl AgentWorld {
             Member::Lead => (AgentId::LEAD, None),
             Member::Subagent(started) => (started.subagent, Some(started.for_call)),
         };
-        Self { living, agent, serves, children: BTreeMap::new(), shown: None }
+        let since = living.family.services.clock.now();
+        Self { living, agent, serves, since, children: BTreeMap::new(), shown: None }
     }
 
     fn family(&self) -> &Arc<Activation> {
@@ -101,7 +104,8 @@ impl AgentWorld {
     fn start_child(&mut self, started: &SubagentStarted, end: Option<Ending>) {
         let state = self.family().take_state(started.subagent);
         if let Some(report) = state.report() {
-            self.report(Key::Child(started.for_call), Outcome::Child(Box::new(report.clone())));
+            let (report, duration) = (Box::new(report.clone()), Millis::default());
+            self.report(Key::Child(started.for_call), Outcome::Child { report, duration });
             return;
         }
         let end = self.family().given_up(started.subagent).or(end);
@@ -211,7 +215,8 @@ impl World<AgentMachine> for AgentWorld {
         self.show_phase(state);
         match (state.report(), self.serves) {
             (Some(report), Some(call)) => {
-                let outcome = Outcome::Child(Box::new(report.clone()));
+                let duration = self.now().since(self.since);
+                let outcome = Outcome::Child { report: Box::new(report.clone()), duration };
                 let generation = self.living.generation;
                 self.family().report(generation, call.agent, Key::Child(call), outcome);
                 Flow::Stop

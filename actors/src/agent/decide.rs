@@ -61,7 +61,7 @@ fn settle_model(
         Outcome::Gone => (lost_request(), IN_DOUBT),
         Outcome::ModelFailed { error, usage } => (error.clone(), *usage),
         Outcome::Panicked { message } => (panicked("the model request", message), IN_DOUBT),
-        Outcome::Tool { .. } | Outcome::Leased | Outcome::Child(_) => {
+        Outcome::Tool { .. } | Outcome::Leased | Outcome::Child { .. } => {
             return Err(Refusal::Misfit(key));
         }
     };
@@ -83,7 +83,10 @@ fn settle_tool(draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Result<Vec<
         }
         Outcome::Panicked { message } => (call_panicked(message), Millis::default()),
         Outcome::Gone => (tool_stopped(&open, call), Millis::default()),
-        Outcome::Replied(_) | Outcome::ModelFailed { .. } | Outcome::Leased | Outcome::Child(_) => {
+        Outcome::Replied(_)
+        | Outcome::ModelFailed { .. }
+        | Outcome::Leased
+        | Outcome::Child { .. } => {
             return Err(Refusal::Misfit(key));
         }
     };
@@ -93,19 +96,19 @@ fn settle_tool(draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Result<Vec<
 fn settle_child(draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
     let key = Key::Child(call);
     let open = open_turn(&draft, call, is_subagent).ok_or(Refusal::Stale(key))?;
-    let result = match outcome {
-        Outcome::Child(finished) => {
+    let (result, took) = match outcome {
+        Outcome::Child { report, duration } => {
             let started = draft.state.children.get(&call).map(|child| &child.started);
-            subagent::notice(started, finished)
+            (subagent::notice(started, report), *duration)
         }
-        Outcome::Panicked { message } => call_panicked(message),
-        Outcome::Gone => call_stopped(open.ending),
+        Outcome::Panicked { message } => (call_panicked(message), Millis::default()),
+        Outcome::Gone => (call_stopped(open.ending), Millis::default()),
         Outcome::Replied(_)
         | Outcome::ModelFailed { .. }
         | Outcome::Tool { .. }
         | Outcome::Leased => return Err(Refusal::Misfit(key)),
     };
-    Ok(settle_call(draft, open, call, result, Millis::default()))
+    Ok(settle_call(draft, open, call, result, took))
 }
 
 fn settle_lease(
@@ -137,7 +140,7 @@ fn settle_lease(
         Outcome::Replied(_)
         | Outcome::ModelFailed { .. }
         | Outcome::Tool { .. }
-        | Outcome::Child(_) => Err(Refusal::Misfit(key)),
+        | Outcome::Child { .. } => Err(Refusal::Misfit(key)),
     }
 }
 

@@ -17,7 +17,7 @@ fn scout() -> SubagentStarted {
 fn reported(report: SubagentFinished) -> CallResult {
     let mut lead = Bench::lead(family()).given(&[start("go"), calls(1, vec![ask_scout("t")])]);
     assert_eq!(lead.outstanding(), vec![has_at_work(&scout())]);
-    lead.take(&settle(Key::Child(id(0)), Outcome::Child(Box::new(report)))).unwrap();
+    lead.take(&settle(Key::Child(id(0)), reported_by(report))).unwrap();
     assert_eq!(lead.outstanding(), thinks(2));
     lead.settled().remove(&id(0)).unwrap()
 }
@@ -66,7 +66,7 @@ fn f07_a_long_summary_is_cut_with_a_mark_and_the_notice_stays_whole_json() {
         let arguments = json!({ "agent": "scout", "task": "t", "label": started.label });
         let call = raw_call(CALL_SUBAGENT, &arguments.to_string());
         let mut lead = Bench::lead(family()).given(&[start("go"), calls(1, vec![call])]);
-        let report = Outcome::Child(Box::new(report(&started, &summary)));
+        let report = reported_by(report(&started, &summary));
         lead.take(&settle(Key::Child(id(0)), report)).unwrap();
         let result = lead.settled().remove(&id(0)).unwrap();
         let notice: serde_json::Value = serde_json::from_str(&result.text).unwrap();
@@ -83,7 +83,7 @@ fn f02_a_panicking_subagent_is_an_error_among_its_siblings_results() {
     let mut lead = Bench::lead(family()).given(&[start("go"), calls(1, batch.clone())]);
     let ok = |number, n: u32| {
         let call = proposed(n, &batch[n as usize], CallKind::Subagent);
-        Outcome::Child(Box::new(report(&scout_started(number, &call, "t"), "fine")))
+        reported_by(report(&scout_started(number, &call, "t"), "fine"))
     };
     lead.take(&settle(Key::Child(id(2)), ok(3, 2))).unwrap();
     lead.take(&settle(Key::Child(id(1)), Outcome::Panicked { message: "oh".into() })).unwrap();

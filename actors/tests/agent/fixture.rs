@@ -266,3 +266,8 @@ pub fn ending_by_cancel() -> Ending {
         error: None,
     }
 }
+
+/// The outcome of a subagent that took no time.
+pub fn reported_by(report: SubagentFinished) -> Outcome {
+    Outcome::Child { report: Box::new(report), duration: Millis::default() }
+}

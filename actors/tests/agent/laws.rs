@@ -48,7 +48,7 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::ModelFailed { error, usage: Usage::default() },
         tool_ok("r"),
         Outcome::Leased,
-        Outcome::Child(Box::new(report(&scout_started(1, &call, "t"), "r"))),
+        reported_by(report(&scout_started(1, &call, "t"), "r")),
         Outcome::Panicked { message: "oh".into() },
         Outcome::Gone,
     ]
@@ -59,7 +59,7 @@ fn fits(key: Key, outcome: &Outcome) -> bool {
         Outcome::Replied(_) | Outcome::ModelFailed { .. } => matches!(key, Key::Model(_)),
         Outcome::Tool { .. } => matches!(key, Key::Tool(_)),
         Outcome::Leased => matches!(key, Key::Lease(_)),
-        Outcome::Child(_) => matches!(key, Key::Child(_)),
+        Outcome::Child { .. } => matches!(key, Key::Child(_)),
         Outcome::Panicked { .. } | Outcome::Gone => true,
     }
 }

@@ -67,7 +67,7 @@ fn subagents_start_after_the_last_tool_and_at_most_max_parallel_of_them() {
     };
     let (a, b, c) = (scout(1, 0, "a"), scout(2, 2, "b"), scout(3, 3, "c"));
     assert_eq!(lead.outstanding(), vec![has_at_work(&a), has_at_work(&b)]);
-    let reported = kinfolk_actors::agent::Outcome::Child(Box::new(report(&b, "B")));
+    let reported = reported_by(report(&b, "B"));
     lead.take(&settle(Key::Child(id(2)), reported)).unwrap();
     assert_eq!(lead.outstanding(), vec![has_at_work(&a), has_at_work(&c)]);
 }

@@ -16,7 +16,7 @@ use crate::fixture::*;
 /// The ends that the first run of each example has, after a look and a subagent in flight.
 fn ends() -> [(&'static str, Vec<Command>); 3] {
     let started = scout_started(1, &proposed(1, &ask_scout("t"), CallKind::Subagent), "t");
-    let reported = Outcome::Child(Box::new(report(&started, "found")));
+    let reported = reported_by(report(&started, "found"));
     let came_back = settle(Key::Child(id(1)), reported);
     let error = Failure::new(ErrorCode::ModelQuota, "no money left");
     let failed = Outcome::ModelFailed { error, usage: Usage::default() };

@@ -68,7 +68,7 @@ fn a_key_of_another_kind_for_the_same_call_is_stale() {
 #[test]
 fn an_outcome_that_the_work_cannot_have_is_a_misfit() {
     let call = proposed(0, &ask_scout("t"), CallKind::Subagent);
-    let reported = Outcome::Child(Box::new(report(&scout_started(1, &call, "t"), "r")));
+    let reported = reported_by(report(&scout_started(1, &call, "t"), "r"));
     let replied = Outcome::Replied(reply("r", vec![]));
     let failed = model_down();
     let cases = [
@@ -173,7 +173,7 @@ fn the_sums_hold_the_whole_family_and_the_last_reply() {
     lead.ledger.record(RUN, AgentId(1), lead.now, &assistant(1, &scouts, &[]));
     let call = proposed(1, &ask_scout("t"), CallKind::Subagent);
     let reported = report(&scout_started(1, &call, "t"), "found");
-    lead.take(&settle(Key::Child(id(1)), Outcome::Child(Box::new(reported)))).unwrap();
+    lead.take(&settle(Key::Child(id(1)), reported_by(reported))).unwrap();
     lead.take(&says(2, "all done")).unwrap();
 
     let finished = lead.finished();

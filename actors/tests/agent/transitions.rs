@@ -48,7 +48,7 @@ fn phases() -> Vec<(&'static str, Bench)> {
 fn commands() -> Vec<(&'static str, Command)> {
     let crashed = || failed(Failure::new(ErrorCode::AgentCrashed, "too often"));
     let started = scout_started(1, &proposed(0, &ask_scout("t"), CallKind::Subagent), "t");
-    let found = || Outcome::Child(Box::new(report(&started, "found")));
+    let found = || reported_by(report(&started, "found"));
     let down = || Outcome::ModelFailed {
         error: Failure::new(ErrorCode::ModelUnreachable, "no connection"),
         usage: Usage::default(),

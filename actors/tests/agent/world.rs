@@ -22,6 +22,7 @@ use kinfolk_actors::machine::{Demand, Machine};
 use kinfolk_actors::time::{Millis, Timestamp};
 use uuid::Uuid;
 
+use crate::fixture::reported_by;
 use crate::fixture::{HASH, capped, start, usage};
 use crate::script::{How, Op, Script, raw_reply};
 
@@ -154,7 +155,7 @@ impl World {
 
     fn report_of(&self, agent: AgentId) -> Option<Outcome> {
         let report = self.loaded.get(&agent)?.state.report()?;
-        Some(Outcome::Child(Box::new(report.clone())))
+        Some(reported_by(report.clone()))
     }
 
     fn outcome(&self, key: Key, work: &Work, how: &How) -> Outcome {
