@@ -7,6 +7,7 @@
 
 pub mod answer;
 pub mod command;
+mod own_task;
 pub mod tool;
 pub mod toolbox;
 pub mod workspace;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kinfolk::settings::family_file::{FamilyFile, MAX_FILE};
-use kinfolk::settings::freeze::{Host, Overrides};
+use kinfolk::settings::freeze::{Host, MAX_SUBAGENTS, MAX_TOOLS, Overrides};
 use kinfolk_actors::call::EffectClass;
 use kinfolk_actors::family::{Family, ModelEndpoint, ToolSpec};
 
@@ -287,6 +287,24 @@ fn what_does_not_fit_together_is_named_with_its_line() {
 }
 
 #[test]
+fn a_family_has_a_bounded_number_of_subagents_and_tools() {
+    let subagents = |count: usize| -> String {
+        let one = |n| format!("[[subagents]]\nname='a{n}'\ndescription='d'\nprompt='p'\n");
+        LEAD.to_owned() + &(0..count).map(one).collect::<String>()
+    };
+    assert!(freeze(&subagents(MAX_SUBAGENTS)).is_ok());
+    let message = "f.toml:1029: there are 257 subagents; a family has at most 256";
+    assert_eq!(refused(&subagents(MAX_SUBAGENTS + 1)), message);
+    let tools = |count: usize| -> String {
+        let one = |n| format!("[[tools]]\nname='t{n}'\ndescription='d'\ncommand=['true']\n");
+        LEAD.to_owned() + &(0..count).map(one).collect::<String>()
+    };
+    assert!(freeze(&tools(MAX_TOOLS)).is_ok());
+    let message = "f.toml:2053: there are 513 tools; a family has at most 512";
+    assert_eq!(refused(&tools(MAX_TOOLS + 1)), message);
+}
+
+#[test]
 fn files_that_are_no_text_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| {
@@ -302,6 +320,10 @@ fn files_that_are_no_text_are_refused() {
     assert_eq!(refused(&missing), "FILE: cannot be read: No such file or directory (os error 2)");
     let directory = "FILE: this is a directory; --family wants a TOML file";
     assert_eq!(refused(dir.path()), directory);
+    let pipe = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let no_file = "FILE: this is no regular file; --family wants a TOML file";
+    assert_eq!(refused(&pipe), no_file);
     let binary = write("binary.toml", b"[lead]\nprompt = '\xff'");
     assert_eq!(refused(&binary), "FILE:2: this is not UTF-8 text; save the file as UTF-8");
     let huge = write("huge.toml", &vec![b'#'; usize::try_from(MAX_FILE).unwrap() + 1]);

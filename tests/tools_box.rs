@@ -221,6 +221,37 @@ async fn within_the_grace_a_success_stays_a_success_and_a_failure_is_the_cancels
     }
 }
 
+/// The blocked thread itself stays lost until the tool gives it back, as here at the end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_blocks_its_thread_holds_up_neither_its_time_limit_nor_a_cancel() {
+    let (release, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = Arc::new(parking_lot::Mutex::new(blocked));
+    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let tool = Tool::function("t", "", move |_: Nothing, _| {
+        let (blocked, begun) = (Arc::clone(&blocked), begun.clone());
+        async move {
+            let _ = begun.send(());
+            let _ = blocked.lock().recv();
+        }
+    });
+    let token = CancellationToken::new();
+    let quick = Toolbox::new([tool.clone().timeout(Duration::from_millis(50))]).unwrap();
+    let ran = quick.run(dispatch("t", "", &token)).await;
+    let late = output(CallStatus::Timeout, "it took longer than its limit of 50ms");
+    assert_eq!(ran.output, late);
+    assert_eq!(begins.recv().await, Some(()));
+    release.send(()).unwrap();
+
+    let patient = Toolbox::new([tool]).unwrap();
+    let cancel = async {
+        begins.recv().await;
+        token.cancel();
+    };
+    let (ran, ()) = tokio::join!(patient.run(dispatch("t", "", &token)), cancel);
+    assert_eq!(ran.output, output(CallStatus::Cancelled, "cancelled before it was done"));
+    release.send(()).unwrap();
+}
+
 #[tokio::test]
 async fn a_call_cancelled_beforehand_never_begins() {
     let traces = Traces::default();

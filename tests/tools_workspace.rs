@@ -360,6 +360,30 @@ async fn a_search_gives_path_line_and_text_in_order() {
 }
 
 #[tokio::test]
+async fn what_is_too_deep_is_left_out_with_a_mark() {
+    let deep = |levels: usize| format!("{}f.txt", "d/".repeat(levels));
+    let place = Place::new(&[(&deep(63), "needle\n"), (&deep(64), "needle\n")]);
+    let found = place.ok("search_workspace", json!({ "pattern": "needle" })).await;
+    let mark = "[cut: what lies deeper than 64 levels is not searched; pass `path` to search it]";
+    assert_eq!(found, format!("{}:1: needle\n{mark}\n", deep(63)));
+    let below = place.ok("search_workspace", json!({ "pattern": "needle", "path": "d/d" })).await;
+    assert_eq!(below.lines().count(), 2, "{below}");
+    let tree = place.ok("workspace_tree", json!({ "depth": 64 })).await;
+    assert!(tree.ends_with("[cut: 64 levels are shown; pass `path` to see more]\n"), "{tree}");
+}
+
+#[tokio::test]
+async fn a_pattern_that_would_take_much_memory_is_refused() {
+    let place = Place::new(&[("a.txt", "a\n")]);
+    let pattern = json!({ "pattern": r"\w{2000}" });
+    let message = "`pattern` is too large: compiled it takes more than 4194304 bytes; \
+                   use fewer or smaller repetitions";
+    assert_eq!(place.error("search_workspace", pattern).await, message);
+    let found = place.ok("search_workspace", json!({ "pattern": r"^\w{1,20}$" })).await;
+    assert_eq!(found, "a.txt:1: a\n");
+}
+
+#[tokio::test]
 async fn a_cancel_stops_work_under_way() {
     let place = Place::new(&[]);
     write(&place.root(), "large", "some text to search\n".repeat(3 * 1024 * 1024));

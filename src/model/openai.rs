@@ -5,17 +5,19 @@
 //! message. Redirects are not followed, so that it goes nowhere else.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use futures::{Stream, StreamExt};
 use kinfolk_actors::agent::RawReply;
 use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::usage::Usage;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, Url, redirect};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::ports::model::{ModelCall, ModelError, ModelProvider};
 use failures::Place;
@@ -27,6 +29,7 @@ mod classify;
 mod failures;
 mod request;
 mod stream;
+mod whole;
 
 /// The base URL of OpenAI itself.
 pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
@@ -39,6 +42,12 @@ pub const OPENAI_URL_VARIABLE: &str = "OPENAI_BASE_URL";
 
 /// The most bytes of the body of an error that are read.
 const MAX_ERROR_BODY: usize = 64 * 1024;
+
+/// How long the body of an error may take as a whole. Its status has arrived by then and says most.
+const ERROR_BODY_TIME: Duration = Duration::from_secs(10);
+
+/// The most bytes of a name in a reply that are kept: of its model, its finish reason, its tools.
+const MAX_NAME: usize = 200;
 
 /// How to reach a server.
 #[derive(Clone, Debug)]
@@ -247,7 +256,7 @@ impl OpenAi {
     async fn refused(&self, response: Response) -> ModelError {
         let status = response.status().as_u16();
         let retry_after = failures::retry_after(response.headers());
-        let body = bounded_body(response).await;
+        let body = bounded_body(response.bytes_stream()).await;
         ModelError {
             failure: self.place.status(status, &body),
             usage: Usage { model_requests: 1, ..Usage::default() },
@@ -271,10 +280,13 @@ fn set(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<String> {
     read(name).filter(|value| !value.trim().is_empty())
 }
 
-/// The start of a body; what cannot be read is left out.
-async fn bounded_body(mut response: Response) -> Vec<u8> {
+/// The start of a body; what cannot be read or does not come in time is left out.
+async fn bounded_body<B: AsRef<[u8]>, E>(chunks: impl Stream<Item = Result<B, E>>) -> Vec<u8> {
+    let mut chunks = pin!(chunks);
     let mut body = Vec::new();
-    while let Ok(Some(chunk)) = response.chunk().await {
+    let deadline = Instant::now() + ERROR_BODY_TIME;
+    while let Ok(Some(Ok(chunk))) = timeout_at(deadline, chunks.next()).await {
+        let chunk = chunk.as_ref();
         let room = MAX_ERROR_BODY.saturating_sub(body.len());
         body.extend(chunk.iter().take(room));
         if chunk.len() >= room {

@@ -63,7 +63,7 @@ impl RetryPolicy {
         let random = random.clamp(0.0, 1.0);
         match retry_after {
             Some(asked) if asked > self.longest_asked_wait => AfterFailure::AskedTooLong(asked),
-            Some(asked) => AfterFailure::Wait(asked + (asked / 10).mul_f64(random)),
+            Some(asked) => AfterFailure::Wait(asked.saturating_add((asked / 10).mul_f64(random))),
             None => {
                 let doubled = 2_u32.saturating_pow(tries.saturating_sub(1));
                 let longest = self.first_wait.saturating_mul(doubled).min(self.longest_wait);
@@ -145,7 +145,12 @@ pub async fn call_with_retries(
 fn last_failure(error: ModelError, usage: Usage, tries: u32, decision: AfterFailure) -> ModelError {
     let mut message = error.failure.message.to_string();
     if let AfterFailure::AskedTooLong(asked) = decision {
-        message.push_str(&format!("; the server asks to wait {asked:?}, which is too long"));
+        // The longest wait stands for all that no number here can tell.
+        let asked = match asked {
+            Duration::MAX => "for longer than can be told".to_owned(),
+            asked => format!("{asked:?}"),
+        };
+        message.push_str(&format!("; the server asks to wait {asked}, which is too long"));
     }
     if tries > 1 {
         message.push_str(&format!(" (after {tries} tries)"));

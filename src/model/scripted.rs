@@ -47,6 +47,9 @@ mod file;
 /// The agent name that stands for every agent.
 const ANY_AGENT: &str = "*";
 
+/// The largest script file in bytes.
+pub const MAX_SCRIPT: u64 = 4 * 1024 * 1024;
+
 /// A script cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
@@ -198,14 +201,14 @@ impl Scripted {
         ScriptBuilder::default()
     }
 
-    /// Reads a script file.
+    /// Reads a script file: a regular file of at most [`MAX_SCRIPT`] bytes.
     ///
     /// # Errors
     /// [`ScriptError`], with the file's name.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
         let name = path.as_ref().display().to_string();
-        let text = std::fs::read_to_string(path.as_ref())
-            .map_err(|error| ScriptError::Read { path: name.clone(), detail: error.to_string() })?;
+        let text = file::read(path.as_ref())
+            .map_err(|detail| ScriptError::Read { path: name.clone(), detail })?;
         file::parse(&text, &name)
     }
 

@@ -15,6 +15,9 @@ pub trait RunTool: Send + Sync + 'static {
     /// Runs one call. The future may be dropped at any await once `call.cancelled()` has fired and
     /// a grace has passed; what must not be cut in half belongs into a blocking task that watches
     /// the token itself. A panic becomes an error result.
+    ///
+    /// It must not block its thread: a blocked thread cannot be ended. The call is answered when its
+    /// time is up or it is cancelled, but the thread is lost until the future gives it back.
     fn run(&self, call: Call) -> BoxFuture<'static, ToolOutput>;
 }
 

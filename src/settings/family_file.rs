@@ -16,7 +16,7 @@ use kinfolk_actors::id::SessionId;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Place, SettingsError, Told};
-use super::table::{Document, Keys, Section};
+use super::table::{Document, Keys, Section, line_ends};
 use super::value::{self, Durability, OutputFormat};
 
 /// The largest family file in bytes.
@@ -157,7 +157,7 @@ impl FamilyFile {
     /// What is wrong, with the file and line.
     pub fn parse(file: &str, text: &str, dir: &Path) -> Result<Self, SettingsError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let document = Document { file, text };
+        let document = Document { file, line_ends: &line_ends(text) };
         let table = DeTable::parse(text).map_err(|error| {
             let place = document.place(error.span().map_or(0, |span| span.start));
             place.error(format!("this is not valid TOML: {}", error.message().trim()))
@@ -190,10 +190,13 @@ impl FamilyFile {
 fn read_text(path: &Path) -> Result<String, SettingsError> {
     let place = Place::Path(path.display().to_string().into());
     let cannot = |error: std::io::Error| place.error(format!("cannot be read: {error}"));
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    if file.metadata().map_err(cannot)?.is_dir() {
-        return Err(place.error("this is a directory; --family wants a TOML file"));
+    // Looked at by its name, because opening a pipe would wait for its writer.
+    let kind = std::fs::metadata(path).map_err(cannot)?;
+    if !kind.is_file() {
+        let what = if kind.is_dir() { "a directory" } else { "no regular file" };
+        return Err(place.error(format!("this is {what}; --family wants a TOML file")));
     }
+    let file = std::fs::File::open(path).map_err(cannot)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_FILE {

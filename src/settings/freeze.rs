@@ -1,7 +1,7 @@
 //! Makes the frozen [`Family`] of a family file: overrides applied, names resolved, and everything
 //! checked that needs more than one table to be seen.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +18,12 @@ use crate::output::plain;
 
 /// The prefix of models that play back a file.
 const SCRIPTED: &str = "scripted:";
+
+/// The most subagents that a family has.
+pub const MAX_SUBAGENTS: usize = 256;
+
+/// The most command tools that a family has.
+pub const MAX_TOOLS: usize = 512;
 
 /// The script that is part of the program.
 const BUILT_IN_SCRIPT: &str = "explorer";
@@ -67,9 +73,10 @@ impl FamilyFile {
         workspace: Option<String>,
         host: &Host<'_>,
     ) -> Result<Family, SettingsError> {
+        self.check_counts()?;
         self.check_names(host)?;
         let lead_model = self.lead_model(overrides, host)?;
-        let frozen = Freeze { file: self, host, lead_model };
+        let frozen = Freeze::new(self, host, lead_model);
         let lead = frozen.invocation("lead", &self.lead, &frozen.lead_model)?;
         let mut subagents = Vec::new();
         let mut models = vec![frozen.lead_model.clone()];
@@ -133,17 +140,18 @@ impl FamilyFile {
         used: &[Told<Arc<str>>],
         host: &Host<'_>,
     ) -> Result<BTreeMap<String, ModelEndpoint>, SettingsError> {
-        let of_file = |model: &str| {
-            let own = |(name, _): &&(Told<String>, _)| *self.model_of_file(name).value == *model;
-            self.models.iter().find(own).map(|(_, endpoint)| endpoint.clone()).unwrap_or_default()
-        };
+        let mut of_file = HashMap::new();
+        for (name, endpoint) in &self.models {
+            of_file.entry(self.model_of_file(name).value).or_insert(endpoint);
+        }
         let mut endpoints = BTreeMap::new();
         for (n, model) in used.iter().enumerate() {
             let name = model.value.to_string();
             if endpoints.contains_key(&name) {
                 continue;
             }
-            let mut endpoint = of_file(&name);
+            let mut endpoint: ModelEndpoint =
+                of_file.get(&model.value).copied().cloned().unwrap_or_default();
             if n == 0 {
                 let said =
                     |told: &Option<Told<String>>| told.as_ref().map(|told| told.value.clone());
@@ -159,14 +167,30 @@ impl FamilyFile {
 
     /// The commands of the tools that some agent has.
     fn commands(&self, family: &Family) -> BTreeMap<String, CommandSpec> {
-        let used = |tool: &&ToolTable| {
-            family.invocations().any(|agent| agent.tool(&tool.name.value).is_some())
-        };
+        let tools = family.invocations().flat_map(|agent| agent.tools.iter());
+        let names: HashSet<&str> = tools.map(|tool| &*tool.name).collect();
+        let used = |tool: &&ToolTable| names.contains(tool.name.value.as_str());
         let command = |tool: &ToolTable| {
             let command = CommandSpec { argv: tool.command.clone(), timeout: tool.timeout.into() };
             (tool.name.value.clone(), command)
         };
         self.tools.iter().filter(used).map(command).collect()
+    }
+
+    fn check_counts(&self) -> Result<(), SettingsError> {
+        if let Some(first_over) = self.subagents.get(MAX_SUBAGENTS) {
+            let problem = format!(
+                "there are {} subagents; a family has at most {MAX_SUBAGENTS}",
+                self.subagents.len()
+            );
+            return Err(first_over.name.error(problem));
+        }
+        if let Some(first_over) = self.tools.get(MAX_TOOLS) {
+            let problem =
+                format!("there are {} tools; a family has at most {MAX_TOOLS}", self.tools.len());
+            return Err(first_over.name.error(problem));
+        }
+        Ok(())
     }
 
     fn check_names(&self, host: &Host<'_>) -> Result<(), SettingsError> {
@@ -202,9 +226,31 @@ struct Freeze<'a> {
     file: &'a FamilyFile,
     host: &'a Host<'a>,
     lead_model: Told<Arc<str>>,
+    /// The tools of the host and the file by name.
+    tools: HashMap<&'a str, ToolSpec>,
+    /// The tool that starts subagents, if there are any to start. It names all of them, so that it
+    /// is made once.
+    call_subagent: Option<ToolSpec>,
+    /// Whether no subagent may change anything.
+    every_explorer: bool,
 }
 
-impl Freeze<'_> {
+impl<'a> Freeze<'a> {
+    fn new(file: &'a FamilyFile, host: &'a Host<'a>, lead_model: Told<Arc<str>>) -> Self {
+        let own = file.tools.iter().map(|tool| (tool.name.value.as_str(), command_tool(tool)));
+        let built_in = host.tools.iter().map(|spec| (&*spec.name, spec.clone()));
+        let names: Vec<&str> =
+            file.subagents.iter().map(|table| table.name.value.as_str()).collect();
+        Self {
+            file,
+            host,
+            lead_model,
+            tools: own.chain(built_in).collect(),
+            call_subagent: (!names.is_empty()).then(|| call_subagent(&names)),
+            every_explorer: file.subagents.iter().all(|table| table.role == Role::Explore),
+        }
+    }
+
     fn subagent(
         &self,
         table: &SubagentTable,
@@ -229,8 +275,9 @@ impl Freeze<'_> {
         model: &Told<Arc<str>>,
     ) -> Result<Invocation, SettingsError> {
         let mut tools: Vec<ToolSpec> = Vec::new();
+        let mut seen = HashSet::new();
         for name in &table.tools {
-            if tools.iter().any(|tool| *tool.name == *name.value) {
+            if !seen.insert(name.value.as_str()) {
                 return Err(name.error(format!("`{agent}` has the tool `{}` twice", name.value)));
             }
             tools.push(self.tool(agent, name)?);
@@ -251,21 +298,15 @@ impl Freeze<'_> {
     fn tool(&self, agent: &str, name: &Told<String>) -> Result<ToolSpec, SettingsError> {
         let wanted = name.value.as_str();
         if wanted == CALL_SUBAGENT {
-            let names: Vec<&str> =
-                self.file.subagents.iter().map(|table| table.name.value.as_str()).collect();
-            if names.is_empty() {
-                let problem = format!(
+            let nobody = || {
+                name.error(format!(
                     "`{agent}` has the tool `{CALL_SUBAGENT}` and the family has no [[subagents]]"
-                );
-                return Err(name.error(problem));
-            }
-            return Ok(call_subagent(&names));
+                ))
+            };
+            return self.call_subagent.clone().ok_or_else(nobody);
         }
-        if let Some(spec) = self.host.tools.iter().find(|spec| &*spec.name == wanted) {
-            return Ok(spec.clone());
-        }
-        let own = self.file.tools.iter().find(|tool| tool.name.value == wanted);
-        own.map(command_tool).ok_or_else(|| name.error(self.unknown_tool(agent, wanted)))
+        let spec = self.tools.get(wanted).cloned();
+        spec.ok_or_else(|| name.error(self.unknown_tool(agent, wanted)))
     }
 
     fn unknown_tool(&self, agent: &str, wanted: &str) -> String {
@@ -286,9 +327,8 @@ impl Freeze<'_> {
         invocation: &Invocation,
     ) -> Result<(), SettingsError> {
         let name = &table.name.value;
-        let every_explorer = self.file.subagents.iter().all(|other| other.role == Role::Explore);
         let allowed = |tool: &str, effect| {
-            effect == EffectClass::ReadOnly || (tool == CALL_SUBAGENT && every_explorer)
+            effect == EffectClass::ReadOnly || (tool == CALL_SUBAGENT && self.every_explorer)
         };
         let refused = invocation.tools.iter().find(|tool| !allowed(&tool.name, tool.effect));
         let Some(tool) = refused.map(|tool| &*tool.name) else { return Ok(()) };

@@ -12,14 +12,19 @@ use crate::output::plain;
 #[derive(Clone, Copy)]
 pub(crate) struct Document<'t> {
     pub(crate) file: &'t str,
-    pub(crate) text: &'t str,
+    /// Where each line but the last ends, see [`line_ends`].
+    pub(crate) line_ends: &'t [usize],
+}
+
+/// The offsets of the line breaks of a text, in order.
+pub(crate) fn line_ends(text: &str) -> Vec<usize> {
+    text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect()
 }
 
 impl Document<'_> {
-    /// The place of a byte of the text.
+    /// The place of a byte of the text. Every value of a file has one, so it is looked up.
     pub(crate) fn place(&self, offset: usize) -> Place {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let line = 1 + self.line_ends.partition_point(|end| *end < offset);
         Place::Line { file: Arc::from(self.file), line }
     }
 }

@@ -3,23 +3,22 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
 use jsonschema::Validator;
 use kinfolk_actors::call::{CallStatus, read_arguments};
 use kinfolk_actors::id::CallId;
 use kinfolk_actors::text::{bounded, head};
 use serde_json::{Map, Value};
+use tokio::task::JoinError;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::panic_text::panic_text;
 use crate::ports::tool::{Call, ToolOutput};
+use crate::tools::own_task::OwnTask;
 use crate::tools::tool::Tool;
 
 /// How long a cancelled call may take to end by itself before it is dropped.
@@ -153,8 +152,13 @@ impl Toolbox {
     /// | cancelled, and the tool still succeeds within [`CANCEL_GRACE`] | `ok` |
     /// | cancelled, else | `cancelled`; the tool is dropped |
     ///
-    /// Dropping the future drops the tool and fires the call's own token, so that blocking work of
-    /// the tool ends too.
+    /// The tool runs as a task of its own, so that one that blocks its thread holds up neither its
+    /// time limit nor a cancel, as long as the runtime has another thread. The blocked thread
+    /// itself cannot be ended: the call is answered without it, and it stays lost until the tool
+    /// gives it back.
+    ///
+    /// Dropping the future drops the tool, at its next await if it is at work just then, and fires
+    /// the call's own token, so that blocking work of the tool ends too. Needs a tokio runtime.
     pub async fn run(&self, dispatch: Dispatch<'_>) -> Ran {
         let started = Instant::now();
         let output = match self.prepare(&dispatch) {
@@ -240,19 +244,21 @@ async fn supervised(
     let own = cancelled.child_token();
     let _ended = own.clone().drop_guard();
     let call = Call::new(dispatch.call, arguments, dispatch.workspace, own);
-    let work = async { tool.run(call).await };
-    let mut work = pin!(AssertUnwindSafe(work).catch_unwind());
-    let settled = |ended| match ended {
-        Ok(output) => output,
-        Err(panic) => panicked(tool.name(), panic),
-    };
+    let runs = tool.clone();
+    let mut work = OwnTask::start(async move { runs.run(call).await });
+    let settled =
+        |ended: Result<ToolOutput, JoinError>| match ended.map_err(JoinError::try_into_panic) {
+            Ok(output) => output,
+            Err(Ok(panic)) => panicked(tool.name(), panic),
+            Err(Err(_)) => cancelled_output("the runtime is shutting down"),
+        };
     tokio::select! {
         biased;
-        ended = &mut work => {
+        ended = work.end() => {
             let output = settled(ended);
             if cancelled.is_cancelled() { after_cancel(output) } else { output }
         }
-        () = cancelled.cancelled() => match timeout(CANCEL_GRACE, work).await {
+        () = cancelled.cancelled() => match timeout(CANCEL_GRACE, work.end()).await {
             Ok(ended) => after_cancel(settled(ended)),
             Err(_) => cancelled_output("cancelled before it was done"),
         },

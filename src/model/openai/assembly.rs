@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use kinfolk_actors::agent::RawReply;
 use kinfolk_actors::event::Finish;
+use kinfolk_actors::text::head;
 use kinfolk_actors::time::Millis;
 use kinfolk_actors::usage::Usage;
 
+use super::MAX_NAME;
 use super::calls::{Calls, FragmentError};
 use super::chunk::{Choice, Chunk, ErrorBody, ErrorTag, WireDelta, some};
 use crate::ports::model::{Delta, DeltaSink};
@@ -63,7 +65,7 @@ impl Assembly {
             return Err(AssemblyError::Provider(error));
         }
         if let (None, Some(model)) = (&self.model, some(chunk.model.as_ref())) {
-            self.model = Some(model.into());
+            self.model = Some(head(model, MAX_NAME).into());
         }
         if let Some(usage) = chunk.usage {
             self.usage = Some(usage.usage());
@@ -77,7 +79,7 @@ impl Assembly {
             match some(choice.finish_reason.as_ref()) {
                 // Gateways report a provider that failed in the middle this way.
                 Some("error") => return Err(AssemblyError::Provider(failed_in_the_middle())),
-                Some(reason) => self.finish = Some(Finish::from(reason)),
+                Some(reason) => self.finish = Some(Finish::from(head(reason, MAX_NAME))),
                 None => {}
             }
         }

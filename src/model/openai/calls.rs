@@ -5,8 +5,11 @@
 //! possible it is an error, never a guess.
 
 use kinfolk_actors::agent::RawCall;
+use kinfolk_actors::text::head;
 
+use super::MAX_NAME;
 use super::chunk::{Fragment, some};
+use super::whole::Whole;
 
 /// A fragment that belongs to no call, or to more than one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,12 +35,19 @@ struct OpenCall {
     id: String,
     name: String,
     arguments: String,
+    whole: Whole,
 }
 
 impl OpenCall {
     /// Whether the arguments are a whole JSON value, so that nothing more is expected.
     fn is_whole(&self) -> bool {
-        serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+        self.whole.is_whole()
+    }
+
+    fn append(&mut self, arguments: &str) {
+        let before = self.arguments.len();
+        self.arguments.push_str(arguments);
+        self.whole.take(&self.arguments, before);
     }
 }
 
@@ -60,7 +70,8 @@ impl Calls {
     pub fn take(&mut self, fragment: &Fragment<'_>) -> Result<Option<&str>, FragmentError> {
         let function = fragment.function.as_ref();
         let id = some(fragment.id.as_ref());
-        let name = some(function.and_then(|function| function.name.as_ref()));
+        let name = some(function.and_then(|function| function.name.as_ref()))
+            .map(|name| head(name, MAX_NAME));
         let arguments = some(function.and_then(|function| function.arguments.as_ref()));
         let at = match self.place(fragment.index, id, name)? {
             Place::Begin => {
@@ -73,7 +84,7 @@ impl Calls {
         if let (true, Some(id)) = (call.id.is_empty(), id) {
             call.id = id.to_owned();
         }
-        call.arguments.push_str(arguments.unwrap_or_default());
+        call.append(arguments.unwrap_or_default());
         match name {
             Some(name) if call.name.is_empty() => {
                 call.name = name.to_owned();

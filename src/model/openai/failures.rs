@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::time::Duration;
 
+use jiff::fmt::rfc2822::DateTimeParser;
 use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::text::head;
 use reqwest::Url;
@@ -201,23 +202,39 @@ fn root_cause(error: &reqwest::Error) -> String {
 }
 
 /// How long the server asks to wait: `retry-after-ms`, else `retry-after` in seconds or as a date.
-/// What cannot be read, is negative or lies in the past is no wish.
+/// What cannot be read, is negative or lies in the past is no wish; what is too long to be told is
+/// the longest wait.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok();
     let millis = text("retry-after-ms").and_then(number).map(|millis| millis / 1000.0);
     let seconds = millis.or_else(|| text("retry-after").and_then(number));
     match seconds {
-        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Some(seconds) if seconds >= 0.0 => {
+            Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+        }
+        Some(_) => None,
         None => until_date(text("retry-after")?, text("date")),
     }
 }
 
 /// The wait until an HTTP date, by the server's own clock if it told the time.
 fn until_date(date: &str, now: Option<&str>) -> Option<Duration> {
-    let parse = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|at| at.timestamp());
+    const PARSER: DateTimeParser = DateTimeParser::new().relaxed_weekday(true);
+    let parse = |text: &str| PARSER.parse_timestamp(text).ok();
     let now = now.and_then(parse).unwrap_or_else(jiff::Timestamp::now);
-    Duration::try_from(parse(date)?.duration_since(now)).ok()
+    match parse(date) {
+        Some(date) => Duration::try_from(date.duration_since(now)).ok(),
+        None => is_beyond_the_calendar(date).then_some(Duration::MAX),
+    }
+}
+
+/// Whether it is a date that cannot be read because its year is too large.
+fn is_beyond_the_calendar(date: &str) -> bool {
+    let words: Vec<&str> = date.split_ascii_whitespace().collect();
+    let [_weekday, _day, _month, year, _time, _zone] = words.as_slice() else { return false };
+    let year = year.trim_start_matches('0');
+    year.bytes().all(|byte| byte.is_ascii_digit()) && (year.len() > 4 || year == "9999")
 }
 
 #[cfg(test)]
@@ -235,7 +252,8 @@ mod tests {
     fn c08_the_wait_that_a_server_asks_for() {
         let seconds = |n| Some(Duration::from_secs(n));
         const DATE: &str = "Mon, 21 Sep 2026 14:13:20 GMT";
-        let cases: [(Fields, Option<Duration>); 9] = [
+        const LAST: &str = "Fri, 31 Dec 9999 23:59:59 GMT";
+        let cases: [(Fields, Option<Duration>); 18] = [
             (&[("retry-after", "3")], seconds(3)),
             (&[("retry-after", "0.25")], Some(Duration::from_millis(250))),
             (
@@ -247,6 +265,15 @@ mod tests {
             (&[("retry-after", "soon")], None),
             (&[("retry-after", "-5")], None),
             (&[("retry-after", "7200")], seconds(7200)),
+            (&[("retry-after", "inf")], Some(Duration::MAX)),
+            (&[("retry-after", "1e300")], Some(Duration::MAX)),
+            (&[("retry-after", "18446744073709551615")], Some(Duration::MAX)),
+            (&[("retry-after-ms", "1e300")], Some(Duration::MAX)),
+            (&[("retry-after", "-inf")], None),
+            (&[("retry-after", "NaN")], None),
+            (&[("retry-after", LAST)], Some(Duration::MAX)),
+            (&[("retry-after", "Fri, 31 Dec 20260 23:59:59 GMT")], Some(Duration::MAX)),
+            (&[("retry-after", "Fri, 31 Dec soon 23:59:59 GMT")], None),
             (&[], None),
         ];
         for (fields, expected) in cases {

@@ -57,7 +57,7 @@ impl Reader<'_> {
 
     /// A server that ignores `stream`, or an error page.
     async fn not_a_stream(&self, response: Response) -> Failure {
-        let body = super::bounded_body(response).await;
+        let body = super::bounded_body(response.bytes_stream()).await;
         match serde_json::from_slice::<ErrorEnvelope>(&body) {
             Ok(envelope) => self.place.in_stream(&envelope.error),
             Err(_) => {

@@ -1,5 +1,7 @@
 //! Settings: addresses and keys.
 
+use std::convert::Infallible;
+
 use super::*;
 
 fn settings(base_url: &str) -> OpenAiSettings {
@@ -43,4 +45,16 @@ fn only_loopback_addresses_pass_by_a_proxy() {
     assert!(loopback("http://localhost:1/") && loopback("http://127.0.0.2/"));
     assert!(loopback("http://[::1]:8080/"));
     assert!(!loopback("https://api.openai.com/") && !loopback("http://10.0.0.1/"));
+}
+
+/// Every byte begins the idle timeout anew, so the body as a whole has a time of its own.
+#[tokio::test(start_paused = true)]
+async fn the_body_of_an_error_has_an_end_even_if_the_server_knows_none() {
+    let drips = futures::stream::repeat(()).then(|()| async {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        Ok::<_, Infallible>(b"x")
+    });
+    let started = Instant::now();
+    assert_eq!(bounded_body(drips).await, b"xxxxxx");
+    assert_eq!(started.elapsed(), ERROR_BODY_TIME);
 }

@@ -39,6 +39,10 @@ fn a_providers_wish_is_kept_within_the_cap() {
     let asked = seconds(7200);
     assert_eq!(policy.after_failure(1, 0.0, Some(asked)), AfterFailure::AskedTooLong(asked));
     assert_eq!(policy.after_failure(3, 0.0, Some(seconds(1))), AfterFailure::GiveUp);
+    let asked = Duration::MAX;
+    assert_eq!(policy.after_failure(1, 1.0, Some(asked)), AfterFailure::AskedTooLong(asked));
+    let patient = RetryPolicy { longest_asked_wait: Duration::MAX, ..policy };
+    assert_eq!(patient.after_failure(1, 1.0, Some(asked)), AfterFailure::Wait(asked));
 }
 
 #[test]

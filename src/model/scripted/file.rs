@@ -1,12 +1,31 @@
 //! The TOML form of a script. Unknown keys are errors with their line.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 use std::time::Duration;
 
 use kinfolk_actors::event::Finish;
 use serde::Deserialize;
 
-use super::{Ending, ScriptError, Scripted, ScriptedReply};
+use super::{Ending, MAX_SCRIPT, ScriptError, Scripted, ScriptedReply};
+
+/// A script file's text; the error says what is wrong with the file.
+pub(super) fn read(path: &Path) -> Result<String, String> {
+    let told = |error: std::io::Error| error.to_string();
+    // Looked at by its name, because opening a pipe would wait for its writer.
+    if !std::fs::metadata(path).map_err(told)?.is_file() {
+        return Err("it is no regular file; name a TOML file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(told)?;
+    file.take(MAX_SCRIPT + 1).read_to_end(&mut bytes).map_err(told)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_SCRIPT {
+        return Err(format!("it is larger than {MAX_SCRIPT} bytes; no script may be"));
+    }
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -154,3 +154,20 @@ fn mistakes_are_told_with_their_place() {
     let missing = Scripted::from_file("/no/such/script.toml").unwrap_err().to_string();
     assert!(missing.starts_with("the script /no/such/script.toml cannot be read"), "{missing}");
 }
+
+#[test]
+fn only_a_regular_file_of_a_bounded_size_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let told = |path: &Path| match Scripted::from_file(path).unwrap_err() {
+        ScriptError::Read { detail, .. } => detail,
+        other => panic!("{other}"),
+    };
+    for path in [&pipe, dir.path(), Path::new("/dev/zero")] {
+        assert_eq!(told(path), "it is no regular file; name a TOML file", "{}", path.display());
+    }
+    let large = dir.path().join("large");
+    std::fs::File::create(&large).unwrap().set_len(MAX_SCRIPT + 1).unwrap();
+    assert_eq!(told(&large), "it is larger than 4194304 bytes; no script may be");
+}

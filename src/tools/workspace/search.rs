@@ -33,6 +33,10 @@ const LINE_CAP: usize = 300;
 /// How much of a long line is shown before its first match, in bytes.
 const BEFORE_MATCH: usize = 80;
 
+/// How large a compiled expression may be, and the table that it fills while it searches, in bytes.
+/// A short pattern can ask for much: `(a{1000}){1000}` is a million letters.
+const PATTERN_CAP: usize = 4 * 1024 * 1024;
+
 /// The longest line that is searched, in bytes; files with longer ones are left out and counted.
 const HEAP_CAP: usize = 16 * 1024 * 1024;
 
@@ -69,6 +73,7 @@ fn search(
     arguments: &Arguments,
     cancelled: &CancellationToken,
 ) -> Result<String, Stop> {
+    go_on(cancelled)?;
     let glob = glob(arguments.glob.as_deref())?;
     let asked = arguments.max_results.and_then(|asked| usize::try_from(asked).ok());
     let mut search = Search {
@@ -77,6 +82,8 @@ fn search(
         found: Found::new(asked.unwrap_or(DEFAULT_RESULTS).clamp(1, RESULTS_CAP)),
         cancelled,
     };
+    // Nothing can be cancelled while an expression is compiled.
+    go_on(cancelled)?;
     let place = workspace.find(arguments.path.as_deref())?;
     match Walk::below(workspace, &place, MAX_DEPTH) {
         Ok(walk) => search.walk(walk, &glob)?,
@@ -95,8 +102,21 @@ fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, Stop> {
     RegexMatcherBuilder::new()
         .case_insensitive(ignore_case)
         .line_terminator(Some(b'\n'))
+        .size_limit(PATTERN_CAP)
+        .dfa_size_limit(PATTERN_CAP)
         .build(pattern)
-        .map_err(|error| Stop::failed(format!("`pattern` is not valid: {error}")))
+        .map_err(|error| {
+            let error = error.to_string();
+            // The library has no kind of its own for this.
+            Stop::failed(if error.contains("size limit") {
+                format!(
+                    "`pattern` is too large: compiled it takes more than {PATTERN_CAP} bytes; \
+                     use fewer or smaller repetitions"
+                )
+            } else {
+                format!("`pattern` is not valid: {error}")
+            })
+        })
 }
 
 fn glob(glob: Option<&str>) -> Result<Override, Stop> {
@@ -141,6 +161,7 @@ impl Search<'_> {
             }
         }
         self.found.unread += walk.unread;
+        self.found.too_deep = walk.stopped_by_depth;
         Ok(())
     }
 
@@ -172,11 +193,14 @@ struct Found {
     cut: bool,
     files: usize,
     unread: usize,
+    /// Some directories were not entered because of their depth.
+    too_deep: bool,
 }
 
 impl Found {
     fn new(most: usize) -> Self {
-        Self { text: String::new(), lines: 0, most, cut: false, files: 0, unread: 0 }
+        let text = String::new();
+        Self { text, lines: 0, most, cut: false, files: 0, unread: 0, too_deep: false }
     }
 
     /// Adds a line; says whether to go on.
@@ -190,13 +214,18 @@ impl Found {
     }
 
     fn told(self) -> String {
-        let Self { mut text, lines, cut, files, unread, most: _ } = self;
+        let Self { mut text, lines, cut, files, unread, too_deep, most: _ } = self;
         if lines == 0 && !cut {
             text.push_str(&format!("[no matches in {files} files]\n"));
         }
         if cut {
             text.push_str(&format!(
                 "[cut: the first {lines} matching lines are shown; narrow `pattern`, `path` or `glob`]\n"
+            ));
+        }
+        if too_deep {
+            text.push_str(&format!(
+                "[cut: what lies deeper than {MAX_DEPTH} levels is not searched; pass `path` to search it]\n"
             ));
         }
         if unread > 0 {

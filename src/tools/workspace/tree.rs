@@ -105,9 +105,10 @@ fn deepest_that_fits(
         }
         (listing, depth) = (next, depth + 1);
     }
-    let remark = listing.more_below.then(|| {
-        format!("[cut: {depth} levels are shown; pass `path` or a larger `depth` to see more]")
-    });
+    let how = if depth < MAX_DEPTH { "`path` or a larger `depth`" } else { "`path`" };
+    let remark = listing
+        .more_below
+        .then(|| format!("[cut: {depth} levels are shown; pass {how} to see more]"));
     Ok((listing, remark))
 }
 

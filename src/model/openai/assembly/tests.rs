@@ -237,3 +237,40 @@ fn a_reply_with_calls_without_end_is_stopped_at_the_limit() {
     assert_eq!(calls(&fragments[..MAX_CALLS]).map(|calls| calls.len()), Ok(MAX_CALLS));
     assert_eq!(calls(&fragments), Err(AssemblyError::TooManyCalls));
 }
+
+/// A fragment without index and id looks for the only open call. With 3 MB of open arguments, each
+/// look has to cost no more than the fragment: read anew, these would be 60 GB.
+#[test]
+fn many_small_fragments_of_a_large_call_are_cheap() {
+    let large = format!("{{\"a\":\"{}", "x".repeat(3_000_000));
+    let first = format!(
+        r#"[{{"index":0,"id":"a","function":{{"name":"f","arguments":{large:?}}}}},
+            {{"index":1,"id":"b","function":{{"name":"g","arguments":"{{}}"}}}}]"#
+    );
+    let many = vec![r#"{"function":{"arguments":"x"}}"#; 1_000].join(",");
+    let many = format!("[{many}]");
+    let last = r#"[{"function":{"arguments":"\"}"}}]"#;
+    let mut chunks = vec![first.as_str()];
+    chunks.extend([many.as_str(); 20]);
+    chunks.push(last);
+    let expected = format!("{large}{}\"}}", "x".repeat(20_000));
+    let calls = calls(&chunks).unwrap();
+    assert!(calls == vec![call("a", "f", &expected), call("b", "g", "{}")]);
+}
+
+#[test]
+fn names_in_a_reply_are_cut() {
+    let long = "é".repeat(150);
+    let reply = assemble(&[
+        &format!(
+            r#"{{"model":"{long}","choices":[{{"delta":{{"tool_calls":
+                [{{"id":"a","function":{{"name":"{long}","arguments":"{{}}"}}}}]}}}}]}}"#
+        ),
+        &format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{long}"}}]}}"#),
+    ])
+    .unwrap();
+    let cut = "é".repeat(100);
+    assert_eq!(reply.model.as_ref(), cut);
+    assert_eq!(reply.finish, Finish::Other(cut.as_str().into()));
+    assert_eq!(reply.calls, vec![call("a", &cut, "{}")]);
+}
