@@ -290,7 +290,7 @@ fn workspaces_and_prompts_are_checked() {
             "run --workspace file",
             "--workspace: the workspace DIR/file is not a directory; name an existing directory",
         ),
-        ("run FAMILY", "the prompt: is missing; a run with --family needs one, or `-` for stdin"),
+        ("run FAMILY", "the prompt is missing; a run with --family needs one, or `-` for stdin"),
         ("run --family", "a value is required for '--family <FILE>' but none was supplied"),
     ];
     for (line, message) in table {
@@ -302,10 +302,10 @@ fn workspaces_and_prompts_are_checked() {
     assert_eq!(stdin, PromptSource::Stdin);
     let read = |bytes: &[u8]| stdin.read(&mut &*bytes).map_err(|error| error.to_string());
     assert_eq!(read("ask\n".as_bytes()), Ok("ask\n".into()));
-    assert_eq!(read(b" \n"), Err("the prompt: is empty; say what to do".into()));
-    assert_eq!(read(b"\xff"), Err("the prompt: on stdin is not UTF-8 text".into()));
+    assert_eq!(read(b" \n"), Err("the prompt is empty; say what to do".into()));
+    assert_eq!(read(b"\xff"), Err("the prompt on stdin is not UTF-8 text".into()));
     let long = vec![b'x'; usize::try_from(MAX_PROMPT).unwrap() + 1];
-    let message = "the prompt: on stdin is longer than 2097152 bytes; shorten it";
+    let message = "the prompt on stdin is longer than 2097152 bytes; shorten it";
     assert_eq!(read(&long), Err(message.into()));
     assert_eq!(read(&long[1..]).map(|text| text.len()), Ok(long.len() - 1));
 }
