@@ -187,14 +187,20 @@ fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("still not: {what}");
 }
 
-#[test]
-fn ctrl_c_cancels_the_whole_family_with_its_processes() {
-    let dir = TempDir::new().unwrap();
-    let arguments = sleeper(dir.path());
+/// The sleeping family, once its command and the command's child run.
+fn napping(dir: &Path) -> Running {
+    let arguments = sleeper(dir);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut running = Running::start(&arguments);
     running.read_until(|event| event["type"] == "tool_started" && event["name"] == "nap");
-    wait_for("both processes run", || pids(dir.path()).len() == 2);
+    wait_for("both processes run", || pids(dir).len() == 2);
+    running
+}
+
+#[test]
+fn ctrl_c_cancels_the_whole_family_with_its_processes() {
+    let dir = TempDir::new().unwrap();
+    let running = napping(dir.path());
     running.signal("INT");
     let (status, stdout, stderr) = running.wait();
     assert_eq!(status.code(), Some(130), "{stderr}");
@@ -212,11 +218,7 @@ fn ctrl_c_cancels_the_whole_family_with_its_processes() {
 #[test]
 fn sigterm_leaves_the_run_to_be_resumed_and_a_changing_call_is_not_run_again() {
     let dir = TempDir::new().unwrap();
-    let arguments = sleeper(dir.path());
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut running = Running::start(&arguments);
-    running.read_until(|event| event["type"] == "tool_started" && event["name"] == "nap");
-    wait_for("both processes run", || pids(dir.path()).len() == 2);
+    let running = napping(dir.path());
     running.signal("TERM");
     let (status, _, stderr) = running.wait();
     assert_eq!(status.code(), Some(143), "{stderr}");
@@ -235,10 +237,7 @@ fn sigterm_leaves_the_run_to_be_resumed_and_a_changing_call_is_not_run_again() {
 #[test]
 fn a_store_in_use_is_refused_with_its_owner_named_and_free_after_kill_9() {
     let dir = TempDir::new().unwrap();
-    let arguments = sleeper(dir.path());
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut running = Running::start(&arguments);
-    running.read_until(|event| event["type"] == "tool_started");
+    let mut running = napping(dir.path());
     let data = dir.path().join("data");
     let inspect = ["inspect", "--data", data.to_str().unwrap()];
     let refused = run(&inspect);

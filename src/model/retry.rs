@@ -1,4 +1,5 @@
-//! The one retry layer of model requests. Nothing below or above it sends a request again.
+//! The one retry layer of model requests. Nothing above it sends a request again, and below it only
+//! an adapter whose kept connection was dead before anybody can have read the request; it counts both.
 //!
 //! What to do after a failure is pure ([`RetryPolicy::after_failure`]); [`call_with_retries`] does
 //! it. Only failures that a retry can help are retried. A stream that failed after something of it
