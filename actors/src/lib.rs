@@ -20,6 +20,7 @@ pub mod id;
 pub mod instruction;
 pub mod lead;
 pub mod machine;
+pub mod money;
 pub mod subagent;
 pub mod supervision;
 pub mod text;
