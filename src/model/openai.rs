@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::ports::model::{ModelCall, ModelError, ModelProvider};
 use failures::Place;
+use request::OutputCap;
 
 mod assembly;
 mod calls;
@@ -58,6 +59,8 @@ pub struct OpenAiSettings {
     pub api_key: Option<SecretString>,
     /// The environment variable that holds the key, named in messages about it.
     pub key_variable: Option<String>,
+    /// The most tokens of one reply; none leaves it to the server.
+    pub max_output: Option<u64>,
     /// How long making the connection may take. Default 5 s.
     pub connect_timeout: Duration,
     /// How long the server may send no byte at all, comments included. Default 120 s.
@@ -74,6 +77,7 @@ impl OpenAiSettings {
             base_url: base_url.into(),
             api_key: None,
             key_variable: None,
+            max_output: None,
             connect_timeout: Duration::from_secs(5),
             idle_timeout: Duration::from_secs(120),
             progress_timeout: Duration::from_secs(600),
@@ -123,6 +127,7 @@ pub struct OpenAi {
     url: Url,
     authorization: Option<HeaderValue>,
     place: Place,
+    cap: OutputCap,
     progress_timeout: Duration,
     /// Whether a request was answered, so that a pooled connection may have died since.
     answered: AtomicBool,
@@ -159,6 +164,7 @@ impl OpenAi {
             place: Place::new(&url, &settings),
             url,
             authorization,
+            cap: OutputCap::new(&settings.base_url, settings.max_output),
             progress_timeout: settings.progress_timeout,
             answered: AtomicBool::new(false),
         })
@@ -189,7 +195,7 @@ impl OpenAi {
 
     async fn ask(&self, call: ModelCall<'_>) -> Result<RawReply, ModelError> {
         let started = Instant::now();
-        let body = request::body(call.request).map_err(|error| {
+        let body = request::body(call.request, self.cap).map_err(|error| {
             ModelError::from(Failure::new(ErrorCode::ModelBadRequest, error.to_string()))
         })?;
         let mut sent = 1;

@@ -36,7 +36,7 @@ async fn start() -> Server {
     let venv = env::var_os("KINFOLK_REAL_MODEL_VENV").map_or_else(default, PathBuf::from);
     let mut process = Command::new(script)
         .arg(venv)
-        .args(["--with-stdin", "--context", "1024"])
+        .args(["--with-stdin", "--context", "2048"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)

@@ -22,13 +22,36 @@ pub(super) enum BodyError {
     Json(#[from] serde_json::Error),
 }
 
+/// The most tokens of a reply, under the name that the server knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct OutputCap {
+    /// OpenAI itself has retired `max_tokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    /// Every other server still wants it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+}
+
+impl OutputCap {
+    /// A cap for the server at that base URL; none asks for none.
+    pub fn new(base_url: &str, cap: Option<u64>) -> Self {
+        if base_url.trim_end_matches('/') == super::OPENAI_BASE_URL {
+            Self { max_completion_tokens: cap, max_tokens: None }
+        } else {
+            Self { max_completion_tokens: None, max_tokens: cap }
+        }
+    }
+}
+
 /// The body of a request to `chat/completions`.
-pub(super) fn body(request: &ModelRequest) -> Result<Vec<u8>, BodyError> {
+pub(super) fn body(request: &ModelRequest, cap: OutputCap) -> Result<Vec<u8>, BodyError> {
     let mut body = Vec::with_capacity(estimate(request));
     let head = Head {
         model: model_name(&request.model),
         stream: true,
         stream_options: StreamOptions { include_usage: true },
+        cap,
         messages: Messages(request),
     };
     serde_json::to_writer(&mut body, &head)?;
@@ -94,6 +117,8 @@ struct Head<'a> {
     model: &'a str,
     stream: bool,
     stream_options: StreamOptions,
+    #[serde(flatten)]
+    cap: OutputCap,
     messages: Messages<'a>,
 }
 
@@ -242,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_request_without_tools_names_no_tool_choice() {
-        let text = String::from_utf8(body(&request()).unwrap()).unwrap();
+        let text = String::from_utf8(body(&request(), OutputCap::default()).unwrap()).unwrap();
         assert_eq!(text, format!("{HEAD}}}"));
     }
 
@@ -250,7 +275,7 @@ mod tests {
     fn tools_carry_their_schema_as_it_stands() {
         let tools = [tool(r#" {"type":"object"} "#), tool(r#"{"type":"object","x":1}"#)].into();
         let request = ModelRequest { tools, tool_choice: ToolChoice::Required, ..request() };
-        let text = String::from_utf8(body(&request).unwrap()).unwrap();
+        let text = String::from_utf8(body(&request, OutputCap::default()).unwrap()).unwrap();
         let tool =
             r#"{"type":"function","function":{"name":"look","description":"Looks","parameters":"#;
         let expected = format!(
@@ -262,7 +287,18 @@ mod tests {
     #[test]
     fn a_broken_schema_is_named() {
         let request = ModelRequest { tools: [tool("{")].into(), ..request() };
-        let error = body(&request).unwrap_err().to_string();
+        let error = body(&request, OutputCap::default()).unwrap_err().to_string();
         assert!(error.starts_with("the schema of the tool `look` is not valid JSON"), "{error}");
+    }
+
+    #[test]
+    fn an_output_cap_goes_by_the_name_that_the_server_knows() {
+        let named = |url: &str| {
+            let body = body(&request(), OutputCap::new(url, Some(64))).unwrap();
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            (body["max_tokens"].as_u64(), body["max_completion_tokens"].as_u64())
+        };
+        assert_eq!(named("http://127.0.0.1:8080/v1"), (Some(64), None));
+        assert_eq!(named("https://api.openai.com/v1/"), (None, Some(64)));
     }
 }
