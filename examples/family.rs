@@ -47,15 +47,12 @@ fn script() -> Scripted {
 fn describe(event: &Event) -> String {
     match event {
         Event::RunStarted(started) => format!("the run starts: {}", started.input),
-        Event::RunResumed(_) => "the run goes on".to_owned(),
-        Event::Message(_) => "a message".to_owned(),
         Event::ModelRequest(request) => format!("asks {}", request.model),
-        Event::ModelFailed(failed) => format!("the model failed: {}", failed.error),
         Event::ToolStarted(tool) => format!("{} begins", tool.name),
         Event::ToolFinished(tool) => format!("{} has its result", tool.name),
         Event::SubagentStarted(started) => format!("starts {}: {}", started.name, started.task),
         Event::SubagentFinished(finished) => format!("reports: {}", finished.summary),
-        Event::Ending(ending) => format!("ends: {}", ending.reason),
         Event::RunFinished(finished) => format!("the run is over: {:?}", finished.outcome),
+        other => other.name().replace('_', " "),
     }
 }

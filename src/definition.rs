@@ -1,11 +1,23 @@
 //! A family as an embedding host writes it down: prompts, tools and bounds, in a few lines.
 
+pub mod amounts;
+mod subagent;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use kinfolk_actors::brain::{Brain, PhaseBrain};
-use kinfolk_actors::family::{ApprovalMode, Caps, Family as FrozenFamily, Role, ToolChoicePlan};
+use kinfolk_actors::compaction::CompactionSettings;
+use kinfolk_actors::family::{Caps, Family as FrozenFamily, ToolChoicePlan};
+use kinfolk_actors::limits::{ChildBudget, Limits, OnLimit};
+use kinfolk_actors::policy::{Mode, Policy};
+use kinfolk_actors::profile::ProfileOverrides;
+use kinfolk_actors::time::Millis;
 
+pub use self::subagent::Subagent;
+use crate::family::activation::AgentExecutors;
+use crate::ports::executor::{Executor, ExecutorKind};
 use crate::tools::tool::Tool;
 
 /// A family: a lead, its tools and the subagents that it may start.
@@ -16,6 +28,7 @@ use crate::tools::tool::Tool;
 pub struct Family {
     pub(crate) source: Source,
     pub(crate) brain: Arc<dyn Brain>,
+    pub(crate) executors: AgentExecutors,
 }
 
 #[derive(Clone)]
@@ -34,7 +47,15 @@ pub(crate) struct Written {
     pub tool_choice: ToolChoicePlan,
     pub subagents: Vec<Subagent>,
     pub caps: Caps,
-    pub approval: ApprovalMode,
+    pub agent_tools: Option<Vec<Arc<str>>>,
+    pub lead_limits: Limits,
+    pub limits: Limits,
+    pub on_limit: OnLimit,
+    pub child_budget: ChildBudget,
+    pub policy: Policy,
+    pub approval_timeout: Option<Millis>,
+    pub compaction: CompactionSettings,
+    pub profiles: BTreeMap<String, ProfileOverrides>,
     pub workspace: Option<PathBuf>,
 }
 
@@ -49,17 +70,29 @@ impl Family {
             tool_choice: ToolChoicePlan::default(),
             subagents: Vec::new(),
             caps: Caps::default(),
-            approval: ApprovalMode::default(),
+            agent_tools: None,
+            lead_limits: Limits::none(),
+            limits: Limits::none(),
+            on_limit: OnLimit::default(),
+            child_budget: ChildBudget::default(),
+            policy: Policy::default(),
+            approval_timeout: None,
+            compaction: CompactionSettings::default(),
+            profiles: BTreeMap::new(),
             workspace: None,
         };
-        Self { source: Source::Written(Box::new(written)), brain: Arc::new(PhaseBrain) }
+        Self::of(Source::Written(Box::new(written)))
     }
 
     /// A family that is frozen already, for example from a family file. What the methods below
     /// would change is in it; they leave it as it is.
     #[must_use]
     pub fn frozen(family: FrozenFamily) -> Self {
-        Self { source: Source::Frozen(Arc::new(family)), brain: Arc::new(PhaseBrain) }
+        Self::of(Source::Frozen(Arc::new(family)))
+    }
+
+    fn of(source: Source) -> Self {
+        Self { source, brain: Arc::new(PhaseBrain), executors: AgentExecutors::new() }
     }
 
     /// Gives the lead, and every subagent that does not narrow its tools, one more tool. An
@@ -94,10 +127,68 @@ impl Family {
         self.write(|written| written.caps = caps)
     }
 
-    /// Whether changing tools may run.
+    /// The lead's tools for subagents and people, by name: `call_subagent`, `spawn_subagent`,
+    /// `wait_subagents`, `message_subagent`, `stop_subagent`, `ask_user`. Default: `call_subagent`
+    /// if there are subagents.
     #[must_use]
-    pub fn approval(self, mode: ApprovalMode) -> Self {
-        self.write(|written| written.approval = mode)
+    pub fn agent_tools<T: Into<Arc<str>>>(self, names: impl IntoIterator<Item = T>) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        self.write(|written| written.agent_tools = Some(names))
+    }
+
+    /// What the whole family may use: `Limits::none().cost(usd!(0.50)).time(minutes(10))`.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        self.write(|written| written.limits = limits)
+    }
+
+    /// What the lead alone may use, beside the family's limits.
+    #[must_use]
+    pub fn lead_limits(self, limits: Limits) -> Self {
+        self.write(|written| written.lead_limits = limits)
+    }
+
+    /// What happens at a limit. Default: a closing turn without tools.
+    #[must_use]
+    pub fn on_limit(self, what: OnLimit) -> Self {
+        self.write(|written| written.on_limit = what)
+    }
+
+    /// How a subagent's own limits are made. Default: it draws on its parent's.
+    #[must_use]
+    pub fn child_budget(self, how: ChildBudget) -> Self {
+        self.write(|written| written.child_budget = how)
+    }
+
+    /// Whether changing tools may run. Default: a person is asked.
+    #[must_use]
+    pub fn approval(self, mode: Mode) -> Self {
+        self.write(|written| written.policy.mode = mode)
+    }
+
+    /// What runs, what asks and what never runs, in full; it holds the mode too.
+    #[must_use]
+    pub fn policy(self, policy: Policy) -> Self {
+        self.write(|written| written.policy = policy)
+    }
+
+    /// How long an approval waits; silence is a no. Default: for ever.
+    #[must_use]
+    pub fn approval_timeout(self, timeout: Millis) -> Self {
+        self.write(|written| written.approval_timeout = Some(timeout))
+    }
+
+    /// When and how histories are compacted.
+    #[must_use]
+    pub fn compaction(self, settings: CompactionSettings) -> Self {
+        self.write(|written| written.compaction = settings)
+    }
+
+    /// What is known of a model, `provider:name`, beside the table that is part of Kinfolk: its
+    /// window, its prices. Frozen when a run starts.
+    #[must_use]
+    pub fn model_profile(self, model: impl Into<String>, profile: ProfileOverrides) -> Self {
+        self.write(|written| written.profiles.extend([(model.into(), profile)]))
     }
 
     /// Gives the family a directory to look at: the tools `workspace_tree`, `read_file` and
@@ -115,83 +206,24 @@ impl Family {
         self
     }
 
+    /// Has work of a kind done another way for one agent: `lead`, or a subagent's name. It goes
+    /// before what the runtime has for all. Like a brain it is code and is not frozen.
+    #[must_use]
+    pub fn executor(
+        mut self,
+        agent: impl Into<Arc<str>>,
+        kind: ExecutorKind,
+        executor: impl Executor,
+    ) -> Self {
+        self.executors.insert((agent.into(), kind), Arc::new(executor));
+        self
+    }
+
     fn write(mut self, change: impl FnOnce(&mut Written)) -> Self {
         match &mut self.source {
             Source::Written(written) => change(written),
             Source::Frozen(_) => {}
         }
         self
-    }
-}
-
-/// A subagent as a host writes it down.
-#[derive(Clone)]
-pub struct Subagent {
-    pub(crate) name: Arc<str>,
-    pub(crate) description: Arc<str>,
-    pub(crate) role: Role,
-    pub(crate) prompt: Option<Arc<str>>,
-    pub(crate) model: Option<Arc<str>>,
-    pub(crate) tools: Option<Vec<Arc<str>>>,
-    pub(crate) tool_choice: ToolChoicePlan,
-}
-
-impl Subagent {
-    /// One that looks and reports: read-only tools.
-    #[must_use]
-    pub fn explore(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>) -> Self {
-        Self::new(name.into(), description.into(), Role::Explore)
-    }
-
-    /// One that may change things.
-    #[must_use]
-    pub fn task(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>) -> Self {
-        Self::new(name.into(), description.into(), Role::Task)
-    }
-
-    fn new(name: Arc<str>, description: Arc<str>, role: Role) -> Self {
-        let tool_choice = ToolChoicePlan::default();
-        Self { name, description, role, prompt: None, model: None, tools: None, tool_choice }
-    }
-
-    /// Its role prompt. Default: its name and description, and to report what it found.
-    #[must_use]
-    pub fn prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
-        self.prompt = Some(prompt.into());
-        self
-    }
-
-    /// Its model, `provider:name`. Default: the lead's.
-    #[must_use]
-    pub fn model(mut self, model: impl Into<Arc<str>>) -> Self {
-        self.model = Some(model.into());
-        self
-    }
-
-    /// The names of its tools, out of the family's. `call_subagent` lets it start subagents of its
-    /// own, as deep as the caps allow. Default: every tool that its role may use.
-    #[must_use]
-    pub fn tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
-        self.tools = Some(names.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Whether it has to call a tool.
-    #[must_use]
-    pub fn tool_choice(mut self, choice: ToolChoicePlan) -> Self {
-        self.tool_choice = choice;
-        self
-    }
-
-    pub(crate) fn prompt_text(&self) -> Arc<str> {
-        match &self.prompt {
-            Some(prompt) => Arc::clone(prompt),
-            None => format!(
-                "You are {}. {} Do the task that you are given and report what you found; your \
-                 last message is your report.",
-                self.name, self.description
-            )
-            .into(),
-        }
     }
 }

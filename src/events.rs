@@ -160,30 +160,4 @@ pub fn rfc3339(at: Timestamp) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use kinfolk_actors::event::{Event, Message, UserMessage};
-
-    #[test]
-    fn a_line_has_the_common_fields_first_and_then_those_of_its_type() {
-        let recorded = Recorded {
-            offset: Offset(4),
-            session: "s".parse().unwrap(),
-            run: RunId(uuid::Uuid::from_u128(1)),
-            attempt: Attempt(1),
-            agent: AgentId(2),
-            at: Timestamp(1_790_000_000_123),
-            event: Event::Message(Message::User(UserMessage {
-                text: "hello".into(),
-                for_call: None,
-            })),
-        };
-        let line = RunEvent::Journaled(Arc::new(recorded)).to_string();
-        let expected = concat!(
-            r#"{"offset":4,"session":"s","run":"00000000-0000-0000-0000-000000000001","#,
-            r#""attempt":1,"agent":"sub-2","at":"2026-09-21T14:13:20.123Z","type":"message","#,
-            r#""role":"user","text":"hello"}"#
-        );
-        assert_eq!(line, expected);
-    }
-}
+mod tests;

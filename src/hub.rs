@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use kinfolk_actors::event::{Event, RunFinished};
+use kinfolk_actors::agent::RunStanding;
+use kinfolk_actors::event::{Event, RunFinished, RunInterrupted};
 use kinfolk_actors::failure::Failure;
 use kinfolk_actors::id::RunId;
 use tokio::sync::{broadcast, watch};
@@ -20,6 +21,16 @@ pub(crate) struct Hub {
     /// Made for the first watcher: its buffer is allocated as a whole, and most sessions have none.
     live: OnceLock<broadcast::Sender<RunEvent>>,
     ended: watch::Sender<Option<RunEnd>>,
+    resting: watch::Sender<Option<(RunId, Rest)>>,
+}
+
+/// How a whole family rests before its run ends.
+#[derive(Clone, Debug)]
+pub(crate) enum Rest {
+    /// It waits for somebody outside.
+    Parked(RunStanding),
+    /// It waits to be resumed.
+    Interrupted(Arc<RunInterrupted>),
 }
 
 /// How the session's latest activation ended.
@@ -42,7 +53,8 @@ pub(crate) enum EndedWithout {
 
 impl Hub {
     pub fn new() -> Self {
-        Self { live: OnceLock::new(), ended: watch::Sender::new(None) }
+        let (ended, resting) = (watch::Sender::new(None), watch::Sender::new(None));
+        Self { live: OnceLock::new(), ended, resting }
     }
 
     /// Whether building progress is worth the work.
@@ -86,7 +98,23 @@ impl Hub {
 
     /// Forgets how an earlier activation of a run ended, since another one goes on with it.
     pub fn goes_on(&self, run: RunId) {
+        self.wakes();
         self.ended.send_if_modified(|end| end.take_if(|end| end.run == run).is_some());
+    }
+
+    /// Records that a family rests.
+    pub fn rest(&self, run: RunId, rest: Rest) {
+        self.resting.send_replace(Some((run, rest)));
+    }
+
+    /// Somebody of the family is at work again.
+    pub fn wakes(&self) {
+        self.resting.send_if_modified(|rest| rest.take().is_some());
+    }
+
+    /// Follows how families rest.
+    pub fn rests(&self) -> watch::Receiver<Option<(RunId, Rest)>> {
+        self.resting.subscribe()
     }
 
     /// Follows how activations end.

@@ -1,10 +1,12 @@
 //! From the command line to an exit code. Settings are parsed before anything starts; what goes on
 //! is shown by the library's renderers.
 
+mod control;
 mod error;
 mod inspect;
 mod resume;
 mod run;
+mod signals;
 mod watch;
 
 use std::process::ExitCode;
@@ -52,6 +54,7 @@ fn work(parsed: Parsed) -> Result<u8, LaunchError> {
             Parsed::Run(options) => run::run(*options).await,
             Parsed::Resume(settings) => resume::resume(settings).await,
             Parsed::Inspect(settings) => inspect::inspect(settings).await,
+            Parsed::Control(settings) => control::control(settings).await,
             Parsed::Show(text) => Ok(show(&text)),
         }
     });

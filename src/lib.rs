@@ -43,8 +43,24 @@
 //! * [`Family`] and [`Subagent`] say who takes part, [`Tool`] what they can do, [`Caps`] how large
 //!   the family may grow, [`ApprovalMode`] whether tools that change something run.
 //! * [`Session::start`] starts a run, [`Session::resume`] and [`Runtime::resume`] go on with one.
-//! * [`Run`] is a stream of [`RunEvent`]s, a [`Run::cancel`] that returns when the whole tree is
-//!   dead, and a [`Run::outcome`].
+//! * [`Run`] is a stream of [`RunEvent`]s and everything of a [`RunControl`], which whoever does not
+//!   read the stream has alone: a [`cancel`](RunControl::cancel) that returns when the whole tree
+//!   is dead, an [`outcome`](RunControl::outcome), [`steer`](RunControl::steer),
+//!   [`queue`](RunControl::queue), [`interrupt`](RunControl::interrupt),
+//!   [`resume`](RunControl::resume) and more.
+//! * A run that waits for a person, a client or a later answer is parked: [`RunControl::settled`]
+//!   says so, [`Session::pending`] what is asked, [`RunControl::approve`],
+//!   [`RunControl::answer`] and [`RunControl::deliver`] go on with it, also in another process
+//!   after [`Runtime::resume`].
+//!
+//! The three hooks that hosts know from agent loops are calls here. Whether a run is cancelled, a
+//! tool reads from [`Call::cancelled`] and an executor from its [`Stop`](ports::executor::Stop).
+//! To wait for a human in the loop is [`RunControl::settled`], [`Session::pending`] and an answer.
+//! Messages that came in meanwhile are drained into the run by [`RunControl::steer`], or left to
+//! the next one by [`RunControl::queue`].
+//!
+//! Beyond that:
+//!
 //! * [`ports`] are the traits behind which models, stores, tools and the clock stand; adapters of
 //!   one's own implement them. [`model`], [`store`] and [`tools`] are those that come along.
 //! * [`actors`] is the crate that decides: pure, without clock, I/O or randomness.
@@ -58,6 +74,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod control;
 pub mod definition;
 pub mod events;
 pub(crate) mod family;
@@ -76,22 +93,34 @@ pub(crate) mod supervise;
 pub mod tools;
 
 pub use kinfolk_actors as actors;
+pub use kinfolk_actors::agent::{Approve, Refusal, RunStanding, Verdict};
+pub use kinfolk_actors::call::CallStatus;
+pub use kinfolk_actors::compaction::{CompactionSettings, Fallback};
 pub use kinfolk_actors::event::{Event, FinishReason, Outcome};
 pub use kinfolk_actors::failure::{Attribution, ErrorCode, Failure};
-pub use kinfolk_actors::family::{ApprovalMode, Caps, ToolChoice, ToolChoicePlan};
-pub use kinfolk_actors::id::{AgentId, CallId, Offset, RunId, SessionId};
+pub use kinfolk_actors::family::{Caps, Delivery, ToolChoice, ToolChoicePlan};
+pub use kinfolk_actors::id::{AgentId, AskId, CallId, Offset, RunId, SessionId};
+pub use kinfolk_actors::limits::{ChildBudget, Limits, OnLimit};
+pub use kinfolk_actors::money::Money;
+pub use kinfolk_actors::policy::{Mode as ApprovalMode, Policy};
+pub use kinfolk_actors::profile::ProfileOverrides;
+pub use kinfolk_actors::time::Millis;
 pub use kinfolk_actors::usage::Usage;
 
+pub use crate::definition::amounts::{hours, minutes, seconds};
 pub use crate::definition::{Family, Subagent};
 pub use crate::events::{Progress, ProgressKind, RunEvent};
 pub use crate::model::explorer::Explorer;
 pub use crate::model::openai::{OpenAi, OpenAiSettings};
 pub use crate::model::retry::RetryPolicy;
 pub use crate::model::scripted::{Scripted, ScriptedReply};
-pub use crate::ports::tool::{Call, RunTool, ToolOutput};
+pub use crate::ports::audit::Audit;
+pub use crate::ports::executor::{Executor, ExecutorKind};
+pub use crate::ports::tool::{Call, RunTool, ToolAnswer, ToolOutput};
 pub use crate::runtime::{
-    CancelError, FamilyError, OpenError, OutcomeError, Run, RunControl, RunOutcome, Runtime,
-    RuntimeBuilder, RuntimeError, Session, SessionBuilder, StartError,
+    CancelError, FamilyError, OpenError, OutcomeError, Pending, PendingAsk, Run, RunControl,
+    RunOutcome, Runtime, RuntimeBuilder, RuntimeError, Session, SessionBuilder, Settled,
+    StartError, WishError,
 };
 pub use crate::tools::answer::{Answer, Json};
 pub use crate::tools::tool::Tool;

@@ -3,6 +3,7 @@
 //! Everything here is a pure function of what is shown: writers are arguments, and a writer that
 //! fails ends the output but never the run.
 
+pub mod asks;
 pub mod events;
 pub mod exit;
 pub mod family_view;

@@ -3,10 +3,14 @@
 
 mod assemble;
 mod builder;
+mod control;
 mod error;
 mod node;
+mod pending;
+mod reach;
 mod run;
 mod session;
+mod slot;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -16,13 +20,15 @@ use parking_lot::Mutex;
 
 pub use self::assemble::FamilyError;
 pub use self::builder::RuntimeBuilder;
-pub use self::error::{CancelError, OpenError, OutcomeError, RuntimeError, StartError};
-pub use self::run::{Run, RunControl, RunOutcome};
+pub use self::control::{RunControl, RunOutcome, Settled};
+pub use self::error::{CancelError, OpenError, OutcomeError, RuntimeError, StartError, WishError};
+pub use self::pending::{Pending, PendingAsk};
+pub use self::run::Run;
 pub use self::session::{Session, SessionBuilder};
 
 use self::assemble::Registry;
 use self::node::Node;
-use self::session::Slot;
+use self::slot::Slot;
 use crate::family::activation::Services;
 use crate::ports::store::{RunSummary, SessionSummary, Store, StoreError};
 
@@ -52,8 +58,9 @@ impl Runtime {
         SessionBuilder::new(Arc::clone(&self.inner), name)
     }
 
-    /// Goes on with a run: an interrupted one continues where its journal ends; a finished one only
-    /// shows its end again. Model, tools and limits are those that were frozen at its start; tools
+    /// Goes on with a run: one that was cut off continues where its journal ends, also one that
+    /// waits for a person or a client; one that was interrupted on purpose or by a limit is loaded
+    /// and waits for [`RunControl::resume`]; a finished one only shows its end again. Model, tools and limits are those that were frozen at its start; tools
     /// from functions are found again by their names among the runtime's
     /// [tools](RuntimeBuilder::tool), and the brain is the default one. A host whose family has
     /// more than that opens the session with it and calls [`Session::resume`].

@@ -58,6 +58,9 @@ pub(crate) enum Flow {
 
 /// What a shell needs of the world around its machine.
 pub(crate) trait World<M: Machine>: Send + 'static {
+    /// A step begins: from here on letters are taken.
+    fn begins(&mut self);
+
     /// Reads the clock.
     fn now(&self) -> Timestamp;
 
@@ -151,6 +154,7 @@ where
     /// # Errors
     /// [`GenerationOver`]; the shell must not be used any more.
     pub async fn step(&mut self) -> Result<Flow, GenerationOver> {
+        self.world.begins();
         let now = self.world.now();
         let Decided { events, replies } = self.decide_queued(now)?;
         if !events.is_empty() {

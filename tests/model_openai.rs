@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use kinfolk::model::openai::{OpenAi, OpenAiSettings};
-use kinfolk::ports::model::{Delta, DeltaSink, ModelCall, ModelError, ModelProvider, NoDeltas};
+use kinfolk::ports::model::{
+    Delta, DeltaSink, ModelCall, ModelError, ModelProvider, NoDeltas, Purpose,
+};
 use kinfolk_actors::agent::{RawCall, RawReply};
 use kinfolk_actors::context::{ModelRequest, RequestMessage};
 use kinfolk_actors::event::Finish;
@@ -32,12 +34,19 @@ fn request() -> ModelRequest {
         messages: vec![RequestMessage::User("hi".into())],
         tools: [].into(),
         tool_choice: ToolChoice::Auto,
+        max_output: None,
     }
 }
 
 async fn call(adapter: &OpenAi, deltas: &dyn DeltaSink) -> Result<RawReply, ModelError> {
     let request = request();
-    let call = ModelCall { request: &request, agent: "lead", number: RequestNo(1), deltas };
+    let call = ModelCall {
+        request: &request,
+        agent: "lead",
+        purpose: Purpose::Reply,
+        number: RequestNo(1),
+        deltas,
+    };
     timeout(PATIENCE, adapter.call(call)).await.expect("the adapter hangs")
 }
 
@@ -310,7 +319,13 @@ async fn a02_a03_dropping_a_request_closes_its_connection() {
         let (sender, mut shown) = mpsc::unbounded_channel();
         let watcher = Watcher(sender);
         let number = RequestNo(1);
-        let call = ModelCall { request: &request, agent: "lead", number, deltas: &watcher };
+        let call = ModelCall {
+            request: &request,
+            agent: "lead",
+            purpose: Purpose::Reply,
+            number,
+            deltas: &watcher,
+        };
         let begun = async {
             match n {
                 3 => drop(server.wait_until(|seen| seen.requests == 3).await),

@@ -12,13 +12,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk::model::openai::{OpenAi, OpenAiSettings};
-use kinfolk::ports::model::{Delta, DeltaSink, ModelCall, ModelError, ModelProvider, NoDeltas};
+use kinfolk::ports::model::{
+    Delta, DeltaSink, ModelCall, ModelError, ModelProvider, NoDeltas, Purpose,
+};
 use kinfolk_actors::agent::RawReply;
 use kinfolk_actors::call::EffectClass;
 use kinfolk_actors::context::{ModelRequest, RequestCall, RequestMessage};
 use kinfolk_actors::event::Finish;
 use kinfolk_actors::failure::ErrorCode;
-use kinfolk_actors::family::{ToolChoice, ToolSpec};
+use kinfolk_actors::family::{Offer, Placement, ToolChoice, ToolSpec};
 use kinfolk_actors::id::RequestNo;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -32,6 +34,9 @@ fn request(choice: ToolChoice, messages: Vec<RequestMessage>) -> ModelRequest {
         description: "The weather of a city today".into(),
         schema: schema.into(),
         effect: EffectClass::ReadOnly,
+        placement: Placement::Runtime,
+        offer: Offer::Always,
+        cost: None,
     };
     ModelRequest {
         model: "openai:smollm2-135m-instruct".into(),
@@ -39,6 +44,7 @@ fn request(choice: ToolChoice, messages: Vec<RequestMessage>) -> ModelRequest {
         messages,
         tools: [weather].into(),
         tool_choice: choice,
+        max_output: None,
     }
 }
 
@@ -47,7 +53,8 @@ async fn ask(
     request: &ModelRequest,
     deltas: &dyn DeltaSink,
 ) -> Result<RawReply, ModelError> {
-    let call = ModelCall { request, agent: "lead", number: RequestNo(1), deltas };
+    let call =
+        ModelCall { request, agent: "lead", purpose: Purpose::Reply, number: RequestNo(1), deltas };
     timeout(PATIENCE, adapter.call(call)).await.expect("the model does not end")
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use kinfolk::settings::family_file::{FamilyFile, MAX_FILE};
 use kinfolk::settings::freeze::{Host, MAX_SUBAGENTS, MAX_TOOLS, Overrides};
 use kinfolk_actors::call::EffectClass;
-use kinfolk_actors::family::{Family, ModelEndpoint, ToolSpec};
+use kinfolk_actors::family::{Family, ModelEndpoint, Offer, Placement, ToolSpec};
 
 fn built_in() -> Vec<ToolSpec> {
     ["read_file", "workspace_tree", "search_workspace"]
@@ -14,6 +14,9 @@ fn built_in() -> Vec<ToolSpec> {
             description: "reads".into(),
             schema: r#"{"type":"object"}"#.into(),
             effect: EffectClass::ReadOnly,
+            placement: Placement::Runtime,
+            offer: Offer::Always,
+            cost: None,
         })
         .into()
 }
@@ -54,11 +57,11 @@ fn every_bad_key_is_named_with_its_line() {
         ("[lead]\nprompt = 3", "f.toml:2: `prompt` in [lead] must be a string, not 3"),
         (
             "[lead]\npromt = 'p'",
-            "f.toml:2: unknown key `promt` in [lead]; the nearest known key is `prompt` (known: prompt, model, tools, tool_choice)",
+            "f.toml:2: unknown key `promt` in [lead]; the nearest known key is `prompt` (known: prompt, model, tools, tool_choice, limits)",
         ),
         (
             "[lead]\nprompt = 'p'\n\"x\\u001by\" = 1",
-            "f.toml:3: unknown key `x�y` in [lead]; the nearest known key is `model` (known: prompt, model, tools, tool_choice)",
+            "f.toml:3: unknown key `x�y` in [lead]; the nearest known key is `model` (known: prompt, model, tools, tool_choice, limits)",
         ),
         ("lead = 'p'", "f.toml:1: `lead` in the file must be a table, `[lead]`, not a string"),
         (
@@ -70,8 +73,8 @@ fn every_bad_key_is_named_with_its_line() {
             "f.toml:3: `acme:m` has no known provider; use openai: or scripted:",
         ),
         (
-            "[lead]\nprompt = 'p'\nlimits = {}",
-            "f.toml:3: `limits` in [lead] is not supported by this version",
+            "[lead]\nprompt = 'p'\nlimits = { max_parallel = 2 }",
+            "f.toml:3: unknown key `max_parallel` in `limits` in [lead]; the nearest known key is `max_time` (known: max_steps, max_tool_calls, max_tokens, max_cost, max_time)",
         ),
         ("[lead", "f.toml:1: this is not valid TOML: unclosed table, expected `]`"),
         ("[lead]\nprompt = 'p'\nprompt = 'p'", "f.toml:3: this is not valid TOML: duplicate key"),
@@ -85,56 +88,7 @@ const BAD_TABLES: &[(&str, &str)] = &[
     ("[mcp.x]", "f.toml:4: `mcp` in the file is not supported by this version"),
     (
         "[limit]",
-        "f.toml:4: unknown key `limit` in the file; the nearest known key is `limits` (known: lead, subagents, tools, limits, models, approval, workspace, data, session, durability, output)",
-    ),
-    (
-        "[limits]\nmax_steps = 3",
-        "f.toml:5: `max_steps` in [limits] is not supported by this version",
-    ),
-    (
-        "[limits]\nmax_parallel = 0",
-        "f.toml:5: `max_parallel` in [limits] must be a whole number from 1 to 4294967295, not 0",
-    ),
-    (
-        "[limits]\nmax_depth = -1",
-        "f.toml:5: `max_depth` in [limits] must be a whole number from 0 to 4294967295, not -1",
-    ),
-    (
-        "[limits]\nmax_depth = 'x'",
-        "f.toml:5: `max_depth` in [limits] must be a whole number from 0 to 4294967295, not a string",
-    ),
-    (
-        "[approval]\nmode = 'headless'",
-        "f.toml:5: `mode` in [approval]: `headless` is not supported by this version; it knows `manual`, `auto-run`",
-    ),
-    (
-        "[approval]\nmode = 'never'",
-        "f.toml:5: `mode` in [approval]: `never` is not known; use one of `manual`, `auto-run`",
-    ),
-    ("[approval]\nallow = []", "f.toml:5: `allow` in [approval] is not supported by this version"),
-    (
-        "[models.m]",
-        "f.toml:4: a key of [models] is wrong: `m` is no model; write `PROVIDER:NAME`, for example `openai:NAME`",
-    ),
-    (
-        "[models.'openai:m']\nwindow = 3",
-        "f.toml:5: `window` in [models.\"openai:m\"] is not supported by this version",
-    ),
-    (
-        "[models.'openai:m']\nbase_url = 'host/v1'",
-        "f.toml:5: `base_url` in [models.\"openai:m\"]: `host/v1` is no URL (relative URL without a base); write for example `https://host/v1`",
-    ),
-    (
-        "[models.'openai:m']\nbase_url = 'ftp://host/v1'",
-        "f.toml:5: `base_url` in [models.\"openai:m\"]: `ftp://host/v1` must begin with `http://` or `https://`",
-    ),
-    (
-        "[models.'openai:m']\nbase_url = 'http://me:secret@host'",
-        "f.toml:5: `base_url` in [models.\"openai:m\"]: a base URL must not hold credentials or `@`; put the key into a variable and name it with `api_key_env`",
-    ),
-    (
-        "[models.'openai:m']\napi_key_env = 'sk-secret'",
-        "f.toml:5: `api_key_env` in [models.\"openai:m\"]: this must be the name of an environment variable (A-Z a-z 0-9 _), not the key itself",
+        "f.toml:4: unknown key `limit` in the file; the nearest known key is `limits` (known: lead, subagents, tools, limits, compaction, models, approval, workspace, data, session, durability, output)",
     ),
     (
         "[subagents]",
@@ -158,8 +112,16 @@ const BAD_TABLES: &[(&str, &str)] = &[
         "f.toml:6: `role` in [[subagents]]: `boss` is not known; use one of `explore`, `task`",
     ),
     (
-        "[[subagents]]\nname = 'a'\ndelivery = 'return'\nAGENT",
-        "f.toml:6: `delivery` in [[subagents]] is not supported by this version",
+        "[[subagents]]\nname = 'a'\ndelivery = 'post'\nAGENT",
+        "f.toml:6: `delivery` in [[subagents]]: `post` is not known; use one of `answer`, `return`",
+    ),
+    (
+        "[[subagents]]\nname = 'a'\ntools = ['task_return']\nAGENT",
+        "f.toml:6: `a` has the tool `task_return` and ends by an answer; set `delivery = \"return\"` or take it away",
+    ),
+    (
+        "[[subagents]]\nname = 'a'\nAGENTlimits = { max_steps = 'x' }",
+        "f.toml:8: `max_steps` in `limits` in [[subagents]] must be a whole number from 1 to 9223372036854775807, not a string",
     ),
     ("TOOLcommand = []", "f.toml:7: `command` must begin with the name of a program"),
     ("TOOLcommand = ['']", "f.toml:7: `command` must begin with the name of a program"),
@@ -203,7 +165,15 @@ const BAD_TABLES: &[(&str, &str)] = &[
     ),
     (
         "TOOLcommand = ['x']\nschema = { type = 'object', default = nan }",
-        "f.toml:8: the number nan in `schema` has no form in JSON",
+        "f.toml:8: `schema`: the number nan has no form in JSON",
+    ),
+    (
+        "TOOLcommand = ['x']\ncost = -1",
+        "f.toml:8: `cost` in [[tools]]: `-1` is not a valid amount of money: use dollars with at most 12 decimals, for example 0.50",
+    ),
+    (
+        "TOOLcommand = ['x']\noffer = 'later'",
+        "f.toml:8: `offer` in [[tools]]: `later` is not known; use one of `always`, `once_activated`",
     ),
     ("TOOLcommand = ['x']\nTOOLcommand = ['x']", "f.toml:9: there are two tools named `t`"),
     (
@@ -234,12 +204,16 @@ fn what_does_not_fit_together_is_named_with_its_line() {
     let table = [
         (
             "tools = ['nope']\nTOOL",
-            "f.toml:4: there is no tool `nope` for `lead`; the tools are: read_file, workspace_tree, search_workspace, call_subagent, t",
+            "f.toml:4: there is no tool `nope` for `lead`; the tools are: read_file, workspace_tree, search_workspace, call_subagent, spawn_subagent, wait_subagents, message_subagent, stop_subagent, ask_user, ask_parent, task_return, t",
         ),
         ("tools = ['read_file', 'read_file']", "f.toml:4: `lead` has the tool `read_file` twice"),
         (
             "tools = ['wait_subagents']",
-            "f.toml:4: the tool `wait_subagents` of `lead` is not supported by this version",
+            "f.toml:4: `lead` has the tool `wait_subagents` and the family has no [[subagents]]",
+        ),
+        (
+            "tools = ['ask_parent']",
+            "f.toml:4: the lead has no parent; `ask_parent` is for subagents",
         ),
         (
             "tools = ['call_subagent']",
@@ -274,6 +248,10 @@ fn what_does_not_fit_together_is_named_with_its_line() {
             "f.toml:8: `scout` has the role `explore` and its tool `t` is not read-only; take it away or use `role = \"task\"`",
         ),
         (
+            "SCOUTtools = ['spawn_subagent']\nDOER",
+            "f.toml:8: `scout` has the role `explore` and its tool `spawn_subagent` could start a subagent that changes things; take it away or use `role = \"task\"`",
+        ),
+        (
             "SCOUTtools = ['call_subagent']\nDOER",
             "f.toml:8: `scout` has the role `explore` and its tool `call_subagent` could start a subagent that changes things; take it away or use `role = \"task\"`",
         ),
@@ -282,7 +260,9 @@ fn what_does_not_fit_together_is_named_with_its_line() {
         let rest = rest.replace("SCOUT", scout).replace("DOER", doer).replace("TOOL", tool);
         assert_eq!(refused(&format!("{LEAD}{rest}")), message, "{rest}");
     }
-    let nested = format!("{LEAD}{scout}tools = ['call_subagent']\n");
+    let nested = format!(
+        "{LEAD}{scout}tools = ['call_subagent', 'stop_subagent', 'ask_parent', 'ask_user']\n"
+    );
     assert!(freeze(&nested).is_ok());
 }
 
@@ -331,7 +311,7 @@ fn files_that_are_no_text_are_refused() {
     assert_eq!(refused(&huge), message);
     let marked = write("bom.toml", "\u{feff}[lead]\nprompt = 'p'\nx = 1".as_bytes());
     let message = "FILE:3: unknown key `x` in [lead]; the nearest known key is `model` \
-                   (known: prompt, model, tools, tool_choice)";
+                   (known: prompt, model, tools, tool_choice, limits)";
     assert_eq!(refused(&marked), message);
     assert!(FamilyFile::read(&write("good.toml", "\u{feff}[lead]\nprompt='p'".as_bytes())).is_ok());
 }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use kinfolk::ports::tool::{Call, RunTool, ToolOutput};
+use kinfolk::ports::tool::{Call, RunTool, ToolAnswer, ToolOutput};
 use kinfolk::tools::answer::Json;
 use kinfolk::tools::tool::{DEFAULT_TIMEOUT, Tool};
 use kinfolk::tools::toolbox::{CANCEL_GRACE, Dispatch, OUTPUT_CAP, Ran, Toolbox, ToolboxError};
 use kinfolk_actors::call::{CallStatus, EffectClass};
-use kinfolk_actors::family::ToolSpec;
+use kinfolk_actors::family::{Offer, Placement, ToolSpec};
 use kinfolk_actors::id::{AgentId, CallId, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,8 @@ fn dispatch<'a>(name: &'a str, arguments: &'a str, token: &CancellationToken) ->
 async fn run(tool: Tool, arguments: &str) -> ToolOutput {
     let name = tool.name().to_owned();
     let toolbox = Toolbox::new([tool]).unwrap();
-    toolbox.run(dispatch(&name, arguments, &CancellationToken::new())).await.output
+    let ran = toolbox.run(dispatch(&name, arguments, &CancellationToken::new())).await;
+    ran.output().unwrap()
 }
 
 fn output(status: CallStatus, text: &str) -> ToolOutput {
@@ -123,7 +124,7 @@ async fn an_unknown_tool_is_answered_with_those_that_exist() {
     let toolbox = Toolbox::new([weather()]).unwrap();
     let ran = toolbox.run(dispatch("wether", "{}", &CancellationToken::new())).await;
     let text = "no tool `wether`; the tools are: weather";
-    assert_eq!(ran.output, output(CallStatus::UnknownTool, text));
+    assert_eq!(ran.output().unwrap(), output(CallStatus::UnknownTool, text));
 }
 
 #[tokio::test]
@@ -184,7 +185,7 @@ async fn a_tool_over_its_time_is_dropped_and_its_own_work_is_told() {
     let toolbox = Toolbox::new([traces.tool().timeout(limit)]).unwrap();
     let ran = toolbox.run(dispatch("endless", "", &CancellationToken::new())).await;
     let output = output(CallStatus::Timeout, "it took longer than its limit of 3s");
-    assert_eq!((ran.output, ran.duration.as_secs()), (output, 3));
+    assert_eq!((ran.duration.as_secs(), ran.output().unwrap()), (3, output));
     assert_eq!(traces.ended(), (true, true));
 }
 
@@ -199,7 +200,10 @@ async fn a_cancelled_tool_that_does_not_end_is_dropped_after_a_grace() {
     };
     let (ran, ()) = tokio::join!(toolbox.run(dispatch("endless", "", &token)), cancel);
     let output = output(CallStatus::Cancelled, "cancelled before it was done");
-    assert_eq!((ran.output, ran.duration.as_secs()), (output, 2 + CANCEL_GRACE.as_secs()));
+    assert_eq!(
+        (ran.duration.as_secs(), ran.output().unwrap()),
+        (2 + CANCEL_GRACE.as_secs(), output)
+    );
     assert_eq!(traces.ended(), (true, true));
 }
 
@@ -217,7 +221,7 @@ async fn within_the_grace_a_success_stays_a_success_and_a_failure_is_the_cancels
         let token = CancellationToken::new();
         let cancel = async { token.cancel() };
         let (ran, ()) = tokio::join!(toolbox.run(dispatch("t", "", &token)), cancel);
-        assert_eq!(ran, Ran { output: expected, duration: Duration::ZERO });
+        assert_eq!(ran, Ran { answer: expected.into(), duration: Duration::ZERO });
     }
 }
 
@@ -238,7 +242,7 @@ async fn a_tool_that_blocks_its_thread_holds_up_neither_its_time_limit_nor_a_can
     let quick = Toolbox::new([tool.clone().timeout(Duration::from_millis(50))]).unwrap();
     let ran = quick.run(dispatch("t", "", &token)).await;
     let late = output(CallStatus::Timeout, "it took longer than its limit of 50ms");
-    assert_eq!(ran.output, late);
+    assert_eq!(ran.output().unwrap(), late);
     assert_eq!(begins.recv().await, Some(()));
     release.send(()).unwrap();
 
@@ -248,7 +252,10 @@ async fn a_tool_that_blocks_its_thread_holds_up_neither_its_time_limit_nor_a_can
         token.cancel();
     };
     let (ran, ()) = tokio::join!(patient.run(dispatch("t", "", &token)), cancel);
-    assert_eq!(ran.output, output(CallStatus::Cancelled, "cancelled before it was done"));
+    assert_eq!(
+        ran.output().unwrap(),
+        output(CallStatus::Cancelled, "cancelled before it was done")
+    );
     release.send(()).unwrap();
 }
 
@@ -259,7 +266,7 @@ async fn a_call_cancelled_beforehand_never_begins() {
     token.cancel();
     let toolbox = Toolbox::new([traces.tool()]).unwrap();
     let ran = toolbox.run(dispatch("endless", "", &token)).await;
-    assert_eq!(ran.output, output(CallStatus::Cancelled, "cancelled before it began"));
+    assert_eq!(ran.output().unwrap(), output(CallStatus::Cancelled, "cancelled before it began"));
     assert!(traces.token.lock().is_none());
 }
 
@@ -275,6 +282,14 @@ async fn dropping_the_call_drops_the_tool_and_fires_its_token() {
 }
 
 #[tokio::test]
+async fn a_tool_can_say_that_it_answers_later() {
+    let tool = Tool::function("t", "", |_: Nothing, _| async { ToolAnswer::later() });
+    let toolbox = Toolbox::new([tool]).unwrap();
+    let ran = toolbox.run(dispatch("t", "", &CancellationToken::new())).await;
+    assert_eq!(ran.answer, ToolAnswer::Later);
+}
+
+#[tokio::test]
 async fn an_output_is_cut_before_it_is_kept() {
     let tool = Tool::function("t", "", |_: Nothing, _| async { "x".repeat(OUTPUT_CAP + 1) });
     let text = run(tool, "").await.text;
@@ -285,15 +300,24 @@ async fn an_output_is_cut_before_it_is_kept() {
 struct Silent;
 
 impl RunTool for Silent {
-    fn run(&self, _: Call) -> BoxFuture<'static, ToolOutput> {
-        Box::pin(async { ToolOutput::ok("") })
+    fn run(&self, _: Call) -> BoxFuture<'static, ToolAnswer> {
+        Box::pin(async { ToolOutput::ok("").into() })
     }
 }
 
 fn named(name: &str, schema: &str) -> Tool {
     let effect = EffectClass::ReadOnly;
     let (name, schema) = (name.into(), schema.into());
-    Tool::new(ToolSpec { name, description: "".into(), schema, effect }, Silent)
+    let spec = ToolSpec {
+        name,
+        description: "".into(),
+        schema,
+        effect,
+        placement: Placement::Runtime,
+        offer: Offer::Always,
+        cost: None,
+    };
+    Tool::new(spec, Silent)
 }
 
 #[test]

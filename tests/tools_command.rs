@@ -10,7 +10,7 @@ use kinfolk::tools::command::{NoProgram, PASSED_VARIABLES, command_tool};
 use kinfolk::tools::tool::Tool;
 use kinfolk::tools::toolbox::{Dispatch, Toolbox};
 use kinfolk_actors::call::{CallStatus, EffectClass};
-use kinfolk_actors::family::{CommandSpec, ToolSpec};
+use kinfolk_actors::family::{CommandSpec, Offer, Placement, ToolSpec};
 use kinfolk_actors::id::{AgentId, CallId, RunId};
 use kinfolk_actors::time::Millis;
 use tempfile::TempDir;
@@ -26,6 +26,9 @@ fn tool(argv: &[&str], timeout: Duration) -> Result<Tool, NoProgram> {
         description: "A command".into(),
         schema: r#"{"type":"object"}"#.into(),
         effect: EffectClass::Changing,
+        placement: Placement::Runtime,
+        offer: Offer::Always,
+        cost: None,
     };
     let argv = argv.iter().map(|&part| part.to_owned()).collect();
     command_tool(spec, CommandSpec { argv, timeout: Millis::from(timeout) })
@@ -67,7 +70,7 @@ impl Script {
             workspace: Some(Arc::from(self.path())),
             cancelled: cancelled.clone(),
         };
-        self.toolbox.run(dispatch).await.output
+        self.toolbox.run(dispatch).await.output().unwrap()
     }
 
     /// Runs it; a call that hangs fails the test.
@@ -266,5 +269,5 @@ async fn a_run_without_a_workspace_cannot_run_commands() {
         cancelled: CancellationToken::new(),
     };
     let text = "a command runs in the workspace, and this run has none";
-    assert_eq!(toolbox.run(dispatch).await.output, ToolOutput::error(text));
+    assert_eq!(toolbox.run(dispatch).await.output().unwrap(), ToolOutput::error(text));
 }

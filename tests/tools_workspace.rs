@@ -59,7 +59,7 @@ impl Place {
             workspace: None,
             cancelled: token.clone(),
         };
-        self.toolbox.run(dispatch).await.output
+        self.toolbox.run(dispatch).await.output().unwrap()
     }
 
     async fn run(&self, name: &str, arguments: Value) -> ToolOutput {

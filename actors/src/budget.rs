@@ -1,28 +1,58 @@
-//! The family's ledger: what one run has used and how many agents it has started.
+//! The family's ledger: what one run has used, what it may still use, and how many agents it has
+//! started.
 //!
 //! It is the fold of every agent's events, held by the family's sequencer. Limits that bind the
 //! whole tree are checked here, in the step that appends, so that agents that decide at the same
-//! moment cannot both take the last place.
+//! moment cannot both take the last place: [`Ledger::admit`] tries the events on a copy.
 
-use std::collections::BTreeMap;
+pub mod account;
+mod plan;
+mod record;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::event::{AgentUsage, Event, Message};
-use crate::family::Caps;
-use crate::id::{AgentId, Attempt, Offset, RunId};
-use crate::time::Timestamp;
+use self::account::{Accounts, Bound};
+use crate::cost::Cost;
+use crate::event::AgentUsage;
+use crate::family::Family;
+use crate::id::{AgentId, AskId, Attempt, CallId, Offset, RunId};
+use crate::limits::Limits;
+use crate::time::{Millis, Timestamp};
 use crate::usage::Usage;
+use crate::usage::{Tally, Wait};
 
 /// The sums of the session's latest run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ledger {
+    family: Arc<Family>,
     run: Option<RunId>,
     attempt: Attempt,
     started: Timestamp,
-    caps: Caps,
-    agents: UsageByAgent,
+    limits: Limits,
+    accounts: Option<Accounts>,
+    agents: BTreeMap<AgentId, AgentSums>,
+    /// What is at work here; while nothing is, no time is charged.
+    at_work: AtWork,
+    /// Questions that wait for people, and since when.
+    waits: BTreeMap<AskId, (Wait, Timestamp)>,
+}
+
+/// What one agent has used.
+#[derive(Clone, Debug, PartialEq)]
+struct AgentSums {
+    name: Arc<str>,
+    usage: Usage,
+    tally: Tally,
+}
+
+/// What is in flight in the family, as far as it costs time.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct AtWork {
+    requests: BTreeSet<AgentId>,
+    /// Calls of open turns that run here once they are begun.
+    tools: BTreeSet<CallId>,
+    running: BTreeSet<CallId>,
 }
 
 /// What an agent may know of its family when it decides.
@@ -32,14 +62,36 @@ pub struct Facts {
     pub now: Timestamp,
     /// The offset that the next event will get.
     pub head: Offset,
-    /// When the run started.
-    pub run_started: Timestamp,
-    /// The id that the next subagent will get.
-    pub next_agent: AgentId,
-    /// How many subagents the run may still start.
-    pub subagents_left: u32,
-    /// The sums by agent.
-    pub usage: UsageByAgent,
+    /// The family's ledger.
+    pub ledger: Arc<Ledger>,
+}
+
+/// What the limits make of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestPlan {
+    /// It may be sent.
+    Normal {
+        /// The output cap to send; none leaves it to the provider.
+        max_output: Option<u64>,
+    },
+    /// It may be sent as the agent's last one.
+    Closing {
+        /// The limit that makes it so.
+        bound: Bound,
+        /// The output cap to send; none leaves it to the provider.
+        max_output: Option<u64>,
+    },
+    /// It may not be sent.
+    Refused(Bound),
+}
+
+/// How much of the family's time is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLeft {
+    /// Until the closing turn has to begin.
+    pub to_closing: Millis,
+    /// Until it is used up.
+    pub to_deadline: Millis,
 }
 
 /// The ledger refuses events because another agent was faster. Decide again with new facts.
@@ -48,6 +100,22 @@ pub struct Facts {
 pub struct Contended;
 
 impl Ledger {
+    /// The ledger of a family that has not run.
+    #[must_use]
+    pub fn new(family: Arc<Family>) -> Self {
+        Self {
+            family,
+            run: None,
+            attempt: Attempt::default(),
+            started: Timestamp::default(),
+            limits: Limits::none(),
+            accounts: None,
+            agents: BTreeMap::new(),
+            at_work: AtWork::default(),
+            waits: BTreeMap::new(),
+        }
+    }
+
     /// The run that the sums are of.
     #[must_use]
     pub fn run(&self) -> Option<RunId> {
@@ -60,137 +128,86 @@ impl Ledger {
         self.attempt
     }
 
-    /// What an agent may know now.
+    /// When the run started.
     #[must_use]
-    pub fn facts(&self, now: Timestamp, head: Offset) -> Facts {
-        Facts {
-            now,
-            head,
-            run_started: self.started,
-            next_agent: self.next_agent(),
-            subagents_left: self.caps.max_subagents.saturating_sub(self.subagents()),
-            usage: Arc::clone(&self.agents),
-        }
+    pub fn started(&self) -> Timestamp {
+        self.started
     }
 
-    /// Whether the family has room for what these events start.
-    ///
-    /// # Errors
-    /// [`Contended`], if a subagent that they start is not the next one, or one too many.
-    pub fn admit(&self, events: &[Event]) -> Result<(), Contended> {
-        let started = events.iter().filter_map(Event::subagent_started).map(|start| start.subagent);
-        let mut expected = self.next_agent();
-        for subagent in started {
-            if subagent != expected || subagent.0 > self.caps.max_subagents {
-                return Err(Contended);
-            }
-            expected = AgentId(expected.0 + 1);
-        }
-        Ok(())
+    /// The family's limits, as they were raised last.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
-    /// Folds one event of one agent.
-    pub fn record(&mut self, run: RunId, agent: AgentId, at: Timestamp, event: &Event) {
-        match event {
-            Event::RunStarted(start) => {
-                *self = Self {
-                    run: Some(run),
-                    attempt: Attempt(1),
-                    started: at,
-                    caps: start.limits,
-                    agents: lead_alone(),
-                };
-            }
-            Event::RunResumed(resumed) => self.attempt = resumed.attempt,
-            Event::SubagentStarted(start) => self.enter(start.subagent, Arc::clone(&start.name)),
-            Event::Message(_)
-            | Event::ModelRequest(_)
-            | Event::ModelFailed(_)
-            | Event::ToolStarted(_)
-            | Event::ToolFinished(_)
-            | Event::SubagentFinished(_)
-            | Event::Ending(_)
-            | Event::RunFinished(_) => charge(&mut self.agents, agent, event),
-        }
+    /// The accounts of the run, if one was started.
+    #[must_use]
+    pub fn accounts(&self) -> Option<&Accounts> {
+        self.accounts.as_ref()
+    }
+
+    /// The id that the next subagent will get.
+    #[must_use]
+    pub fn next_agent(&self) -> AgentId {
+        AgentId(self.subagents() + 1)
+    }
+
+    /// How many subagents the run may still start.
+    #[must_use]
+    pub fn subagents_left(&self) -> u32 {
+        self.family.caps.max_subagents.saturating_sub(self.subagents())
+    }
+
+    /// The sums by agent, the lead's first.
+    #[must_use]
+    pub fn agents(&self) -> Vec<AgentUsage> {
+        let usage = |(agent, sums): (&AgentId, &AgentSums)| AgentUsage {
+            agent: *agent,
+            name: Arc::clone(&sums.name),
+            usage: sums.usage,
+            cost_usd: sums.tally.cost().known(),
+        };
+        self.agents.iter().map(usage).collect()
+    }
+
+    /// The sums of one agent.
+    #[must_use]
+    pub fn usage_of(&self, agent: AgentId) -> Usage {
+        self.agents.get(&agent).map(|sums| sums.usage).unwrap_or_default()
+    }
+
+    /// The sums of the whole family.
+    #[must_use]
+    pub fn total_usage(&self) -> Usage {
+        self.agents.values().fold(Usage::default(), |mut sum, agent| {
+            sum.add(&agent.usage);
+            sum
+        })
+    }
+
+    /// The sums of the whole family by model, by tool, and of waits for people.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.agents.values().fold(Tally::default(), |mut sum, agent| {
+            sum.add(&agent.tally);
+            sum
+        })
+    }
+
+    /// What the family has cost so far.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.tally().cost()
     }
 
     /// The lead has the first number; it is no subagent.
     fn subagents(&self) -> u32 {
         self.agents.last_key_value().map_or(0, |(last, _)| last.0)
     }
-
-    fn next_agent(&self) -> AgentId {
-        AgentId(self.subagents() + 1)
-    }
-
-    fn enter(&mut self, agent: AgentId, name: Arc<str>) {
-        let entry = AgentUsage { agent, name, usage: Usage::default() };
-        Arc::make_mut(&mut self.agents).insert(agent, entry);
-    }
 }
 
-type UsageByAgent = Arc<BTreeMap<AgentId, AgentUsage>>;
-
-/// The sums of a run that has just begun.
-fn lead_alone() -> UsageByAgent {
-    let lead = AgentUsage { agent: AgentId::LEAD, name: "lead".into(), usage: Usage::default() };
-    Arc::new(BTreeMap::from([(AgentId::LEAD, lead)]))
-}
-
-/// Adds what an event used to its agent's sums.
-fn charge(sums: &mut UsageByAgent, agent: AgentId, event: &Event) {
-    let used = match event {
-        Event::Message(Message::Assistant(reply)) => {
-            let calls = u64::try_from(reply.calls.len()).unwrap_or(u64::MAX);
-            let mut used = Usage { turns: 1, tool_calls: calls, ..Usage::default() };
-            used.add(&reply.usage);
-            used
-        }
-        Event::ModelFailed(failed) => failed.usage,
-        Event::RunStarted(_)
-        | Event::RunResumed(_)
-        | Event::Message(Message::User(_))
-        | Event::ModelRequest(_)
-        | Event::ToolStarted(_)
-        | Event::ToolFinished(_)
-        | Event::SubagentStarted(_)
-        | Event::SubagentFinished(_)
-        | Event::Ending(_)
-        | Event::RunFinished(_) => return,
-    };
-    if let Some(entry) = Arc::make_mut(sums).get_mut(&agent) {
-        entry.usage.add(&used);
-    }
-}
-
-impl Facts {
-    /// The facts once these events of an agent are counted too.
-    #[must_use]
-    pub fn charged(&self, agent: AgentId, events: &[Event]) -> Self {
-        let mut facts = self.clone();
-        for event in events {
-            if matches!(event, Event::RunStarted(_)) {
-                // The sums so far are those of the run before.
-                facts.run_started = facts.now;
-                facts.usage = lead_alone();
-            }
-            charge(&mut facts.usage, agent, event);
-        }
-        facts
-    }
-
-    /// The sums of one agent.
-    #[must_use]
-    pub fn usage_of(&self, agent: AgentId) -> Usage {
-        self.usage.get(&agent).map(|entry| entry.usage).unwrap_or_default()
-    }
-
-    /// The sums of the whole family.
-    #[must_use]
-    pub fn total_usage(&self) -> Usage {
-        self.usage.values().fold(Usage::default(), |mut sum, entry| {
-            sum.add(&entry.usage);
-            sum
-        })
+impl AtWork {
+    fn is_idle(&self) -> bool {
+        self.requests.is_empty() && self.running.is_empty()
     }
 }

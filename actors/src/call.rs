@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::{FinishReason, Outcome};
 use crate::id::CallId;
 use crate::text::{Bounded, bounded};
 
@@ -40,10 +41,67 @@ impl EffectClass {
 pub enum CallKind {
     /// A tool of the agent, with its effect class.
     Tool(EffectClass),
-    /// The start of a subagent.
+    /// A tool that the host or a client runs, with its effect class.
+    Client(EffectClass),
+    /// The start of a subagent whose notice is the call's result.
     Subagent,
+    /// The same, run by the host or a client.
+    ClientSubagent,
+    /// The start of a subagent that goes on beside its parent.
+    Spawn,
+    /// The wait for subagents that were spawned.
+    Wait,
+    /// A message to a subagent.
+    Tell,
+    /// The end of a subagent, wished by its parent.
+    Stop,
+    /// A question to the user.
+    AskUser,
+    /// A question to the parent agent.
+    AskParent,
+    /// A subagent's result, which ends it.
+    Return,
     /// It can't run: its tool or its arguments are unknown. It is settled where it is proposed.
     Invalid,
+}
+
+/// Whether a call may run, as the policy said when the reply was taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// It may.
+    #[default]
+    Pass,
+    /// A person has to approve it, for this reason.
+    Ask(Arc<str>),
+    /// A check of the host has to say whether a person is asked.
+    Audit {
+        /// The check's registered name.
+        audit: Arc<str>,
+        /// What counts if no such check is registered.
+        default: AuditDefault,
+    },
+    /// It may not, for this reason, and nobody is asked.
+    Block(Arc<str>),
+}
+
+impl Gate {
+    /// Whether the call may run without anyone being asked.
+    #[must_use]
+    pub fn is_pass(&self) -> bool {
+        *self == Self::Pass
+    }
+}
+
+/// What an audit that is not registered comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditDefault {
+    /// The call runs.
+    #[default]
+    Never,
+    /// A person is asked.
+    Ask,
 }
 
 /// One call as the reply proposed it.
@@ -59,6 +117,9 @@ pub struct ProposedCall {
     pub arguments: Arc<str>,
     /// What it is.
     pub kind: CallKind,
+    /// Whether it may run.
+    #[serde(default, skip_serializing_if = "Gate::is_pass")]
+    pub gate: Gate,
     /// The provider's own id, kept as an opaque alias; empty if it gave none.
     pub provider_id: Arc<str>,
 }
@@ -103,6 +164,23 @@ impl CallStatus {
         Self::UnknownOutcome,
         Self::Limit,
     ];
+
+    /// How a subagent ended whose call has this status.
+    #[must_use]
+    pub fn as_end(self) -> (Outcome, FinishReason) {
+        match self {
+            Self::Ok => (Outcome::Completed, FinishReason::Completed),
+            Self::Cancelled => (Outcome::Cancelled, FinishReason::UserRequested),
+            Self::Timeout => (Outcome::Failed, FinishReason::Timeout),
+            Self::Limit => (Outcome::Failed, FinishReason::MaxStepsExceeded),
+            Self::Error
+            | Self::Denied
+            | Self::Blocked
+            | Self::Malformed
+            | Self::UnknownTool
+            | Self::UnknownOutcome => (Outcome::Failed, FinishReason::ErrorRecovery),
+        }
+    }
 
     /// Whether the model should read the result as an error.
     #[must_use]

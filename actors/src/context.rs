@@ -5,10 +5,17 @@
 
 use std::sync::Arc;
 
-use crate::agent::{AgentMachine, AgentState};
+use crate::agent::{AgentMachine, AgentState, Member, Phase};
 use crate::call::{CallResult, ProposedCall};
-use crate::family::{CALL_SUBAGENT, Invocation, ToolChoice, ToolSpec};
-use crate::transcript::Entry;
+use crate::estimate;
+use crate::family::{
+    ASK_PARENT, CALL_SUBAGENT, Delivery, MESSAGE_SUBAGENT, Offer, SPAWN_SUBAGENT, STOP_SUBAGENT,
+    SubagentSpec, TASK_RETURN, ToolChoice, ToolSpec, WAIT_SUBAGENTS,
+};
+use crate::transcript::{Entry, Transcript};
+
+/// The usual first guess (English prose and code have 4.2 bytes a token).
+const BYTES_A_TOKEN: u64 = 4;
 
 /// Everything that a model is sent, in no provider's format.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +30,8 @@ pub struct ModelRequest {
     pub tools: Arc<[ToolSpec]>,
     /// Whether one must be.
     pub tool_choice: ToolChoice,
+    /// The most tokens that the reply may have; none leaves it to the provider.
+    pub max_output: Option<u64>,
 }
 
 /// One message of a request.
@@ -63,32 +72,61 @@ pub struct RequestCall {
     pub arguments: Arc<str>,
 }
 
-/// Builds the request of an agent that thinks.
+/// Builds the request of an agent that thinks, or the one that it would send next.
 #[must_use]
 pub fn model_request(machine: &AgentMachine, state: &AgentState) -> ModelRequest {
     let invocation = machine.invocation();
-    let mut messages = Vec::with_capacity(state.transcript.entries().len() * 2);
-    for entry in state.transcript.entries() {
-        append_entry(&mut messages, entry);
+    let mut messages = messages(&state.transcript);
+    // What arrives while a request is in flight is not in it, however late it is built.
+    if !matches!(state.phase, Phase::Thinking { .. }) {
+        messages.extend(state.pending.iter().map(|text| RequestMessage::User(Arc::clone(text))));
     }
-    let tools = tools(machine, invocation);
-    let tool_choice = match (state.requests, tools.is_empty()) {
-        (_, true) => ToolChoice::Auto,
-        (1, false) => invocation.tool_choice.first,
-        (_, false) => invocation.tool_choice.then,
-    };
     ModelRequest {
         model: Arc::clone(&invocation.model),
-        system: system_prompt(machine, invocation),
+        system: system_prompt(machine, state),
         messages,
-        tools,
-        tool_choice,
+        tools: tools(machine, state),
+        tool_choice: tool_choice(machine, state),
+        max_output: state.run.max_output,
     }
+}
+
+/// Whether the model has to call a tool in the request at hand.
+pub(crate) fn tool_choice(machine: &AgentMachine, state: &AgentState) -> ToolChoice {
+    let plan = machine.invocation().tool_choice;
+    match (state.run.requests, state.is_sealed() || machine.invocation().tools.is_empty()) {
+        (_, true) => ToolChoice::Auto,
+        (0 | 1, false) => plan.first,
+        (_, false) => plan.then,
+    }
+}
+
+/// The estimated tokens of what stands before the history: the system prompt and the tools.
+pub(crate) fn head_tokens(machine: &AgentMachine, state: &AgentState) -> u64 {
+    let offered = machine.invocation().tools.iter();
+    let offered = offered.filter(|tool| is_offered(machine, state, tool));
+    let tool = |tool: &ToolSpec| tool.name.len() + tool.description.len() + tool.schema.len();
+    let tools: usize = if state.is_sealed() { 0 } else { offered.map(tool).sum() };
+    let bytes = machine.invocation().prompt.len() + tools;
+    // Sizes alone: reading all schemas again for each decision would cost more than deciding.
+    u64::try_from(bytes).unwrap_or(u64::MAX) / BYTES_A_TOKEN + estimate::MESSAGE
+}
+
+/// The messages of a history.
+#[must_use]
+pub fn messages(transcript: &Transcript) -> Vec<RequestMessage> {
+    let mut messages = Vec::with_capacity(transcript.len() * 2);
+    for entry in transcript.entries() {
+        append_entry(&mut messages, entry);
+    }
+    messages
 }
 
 fn append_entry(messages: &mut Vec<RequestMessage>, entry: &Entry) {
     match entry {
-        Entry::User(text) => messages.push(RequestMessage::User(Arc::clone(text))),
+        Entry::User(text) | Entry::Note(text) | Entry::Summary(text) => {
+            messages.push(RequestMessage::User(Arc::clone(text)));
+        }
         // Providers refuse a message without content.
         Entry::Text(said) if said.text.trim().is_empty() && said.opaque.is_none() => {}
         Entry::Text(said) => messages.push(RequestMessage::Assistant {
@@ -124,30 +162,59 @@ fn tool_result(call: &ProposedCall, result: &CallResult) -> RequestMessage {
     }
 }
 
-/// The frozen tools; an agent at the greatest depth is not offered what it could not do.
-pub(crate) fn tools(machine: &AgentMachine, invocation: &Invocation) -> Arc<[ToolSpec]> {
-    if may_delegate(machine, invocation) {
-        return Arc::clone(&invocation.tools);
+/// The tools that the agent is offered: those of the frozen set that it can use now. The closing
+/// request has none.
+pub(crate) fn tools(machine: &AgentMachine, state: &AgentState) -> Arc<[ToolSpec]> {
+    let all = &machine.invocation().tools;
+    if state.is_sealed() {
+        return Arc::from([]);
     }
-    let offered = invocation.tools.iter().filter(|tool| tool.name.as_ref() != CALL_SUBAGENT);
-    offered.cloned().collect()
+    if all.iter().all(|tool| is_offered(machine, state, tool)) {
+        return Arc::clone(all);
+    }
+    all.iter().filter(|tool| is_offered(machine, state, tool)).cloned().collect()
 }
 
-fn may_delegate(machine: &AgentMachine, invocation: &Invocation) -> bool {
+/// An agent is not offered what it could not do: subagents at the greatest depth, a parent to ask
+/// for a lead, a return for an agent that answers, a tool that was not activated.
+fn is_offered(machine: &AgentMachine, state: &AgentState, tool: &ToolSpec) -> bool {
+    let member = match &machine.member {
+        Member::Lead => None,
+        Member::Subagent(started) => Some(started),
+    };
+    match tool.name.as_ref() {
+        CALL_SUBAGENT | SPAWN_SUBAGENT | WAIT_SUBAGENTS | MESSAGE_SUBAGENT | STOP_SUBAGENT => {
+            may_delegate(machine)
+        }
+        ASK_PARENT => member.is_some(),
+        TASK_RETURN => member.is_some_and(|started| started.delivery == Delivery::Return),
+        name => match tool.offer {
+            Offer::Always => true,
+            Offer::OnceActivated => state.run.activated.iter().any(|active| &**active == name),
+        },
+    }
+}
+
+fn may_delegate(machine: &AgentMachine) -> bool {
     machine.depth() < machine.family.caps.max_depth
-        && invocation.tool(CALL_SUBAGENT).is_some()
-        && !machine.family.subagents.is_empty()
+        && machine.family.subagents.iter().any(|spec| !spec.internal)
 }
 
-/// The layers of the system prompt, each only where it applies: the role, then the subagents.
-fn system_prompt(machine: &AgentMachine, invocation: &Invocation) -> Arc<str> {
-    if !may_delegate(machine, invocation) {
+/// The layers of the system prompt, each only where it applies: the role, then the subagents. The
+/// agent itself and internal subagents are not named.
+fn system_prompt(machine: &AgentMachine, _state: &AgentState) -> Arc<str> {
+    let invocation = machine.invocation();
+    let starts = [CALL_SUBAGENT, SPAWN_SUBAGENT];
+    let how: Vec<&str> =
+        starts.into_iter().filter(|name| invocation.tool(name).is_some()).collect();
+    if how.is_empty() || !may_delegate(machine) {
         return Arc::clone(&invocation.prompt);
     }
     let mut prompt = invocation.prompt.to_string();
-    prompt.push_str("\n\nSubagents that you can start with `call_subagent`:");
+    prompt.push_str(&format!("\n\nSubagents that you can start with `{}`:", how.join("` or `")));
     let own = machine.subagent_name();
-    for spec in machine.family.subagents.iter().filter(|spec| Some(&*spec.name) != own) {
+    let told = |spec: &&SubagentSpec| Some(&*spec.name) != own && !spec.internal;
+    for spec in machine.family.subagents.iter().filter(told) {
         prompt.push_str(&format!("\n- {}: {}", spec.name, spec.description));
     }
     prompt.into()

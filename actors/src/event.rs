@@ -1,16 +1,34 @@
 //! Past facts. Each is journaled once, has one offset in its session's stream, and is published
 //! as it stands; the names here are the names that watchers read.
 
+mod asking;
+mod call;
+mod compaction;
+mod limit;
+mod message;
+mod run;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::{CallResult, ProposedCall};
-use crate::failure::Failure;
-use crate::family::{Caps, FamilyHash, Role};
-use crate::id::{AgentId, Attempt, CallId, Offset, RequestNo, RunId, SessionId};
-use crate::time::{Millis, Timestamp};
-use crate::usage::Usage;
+pub use self::asking::{
+    ApprovalRequested, ApprovalSettled, ApprovalSubject, Decision, QuestionAnswered, QuestionAsked,
+    QuestionKind,
+};
+pub use self::call::{
+    CallAudited, CallDeferred, ChildMode, SubagentFinished, SubagentStarted, ToolFinished,
+    ToolStarted, ToolsActivated,
+};
+pub use self::compaction::{CompactionFinished, CompactionStarted};
+pub use self::limit::{LimitReached, LimitWarning};
+pub use self::message::{Finish, Message, ModelFailed, ModelRequested, Reply, Source, UserMessage};
+pub use self::run::{
+    AgentUsage, Ending, FinishReason, Outcome, RunFinished, RunInterrupted, RunKind, RunResumed,
+    RunStarted,
+};
+use crate::id::{AgentId, Attempt, Offset, RunId, SessionId};
+use crate::time::Timestamp;
 
 /// An event with its place in the session's stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +57,9 @@ pub enum Event {
     RunStarted(RunStarted),
     /// A run goes on after a crash, a restart or a wake (lead only).
     RunResumed(RunResumed),
-    /// A message entered the agent's transcript.
+    /// A run rests before its end; it can be resumed (lead only).
+    RunInterrupted(RunInterrupted),
+    /// A message entered the agent's transcript, or waits to enter it before the next request.
     Message(Message),
     /// A request to a model has to be in flight.
     ModelRequest(ModelRequested),
@@ -49,6 +69,35 @@ pub enum Event {
     ToolStarted(ToolStarted),
     /// A call has its one result.
     ToolFinished(ToolFinished),
+    /// A dynamic audit of a call has its answer.
+    CallAudited(CallAudited),
+    /// A call is answered later, from outside.
+    CallDeferred(CallDeferred),
+    /// Tools of the frozen set that were held back are offered from here on.
+    ToolsActivated(ToolsActivated),
+    /// A person is asked whether a call may run, or a limit may be raised.
+    ApprovalRequested(ApprovalRequested),
+    /// That question is settled, once.
+    ApprovalSettled(ApprovalSettled),
+    /// A person, or the parent of a subagent, is asked for words.
+    QuestionAsked(QuestionAsked),
+    /// The answer, once.
+    QuestionAnswered(QuestionAnswered),
+    /// Somebody wants the history compacted before the next request.
+    CompactionAsked,
+    /// Somebody wants the run to rest at the next boundary.
+    InterruptAsked {
+        /// Why, for people.
+        reason: Arc<str>,
+    },
+    /// A summary of the older history has to be in the making.
+    CompactionStarted(CompactionStarted),
+    /// The summary stands, or could not be had.
+    CompactionFinished(CompactionFinished),
+    /// Most of a limit is used.
+    LimitWarning(LimitWarning),
+    /// A limit is used up.
+    LimitReached(LimitReached),
     /// A subagent has to be at work (in the chain of the agent that called it).
     SubagentStarted(SubagentStarted),
     /// A subagent is done (the last event of its own chain).
@@ -60,6 +109,38 @@ pub enum Event {
 }
 
 impl Event {
+    /// What kind of event it is: its `type` as watchers read it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RunStarted(_) => "run_started",
+            Self::RunResumed(_) => "run_resumed",
+            Self::RunInterrupted(_) => "run_interrupted",
+            Self::Message(_) => "message",
+            Self::ModelRequest(_) => "model_request",
+            Self::ModelFailed(_) => "model_failed",
+            Self::ToolStarted(_) => "tool_started",
+            Self::ToolFinished(_) => "tool_finished",
+            Self::CallAudited(_) => "call_audited",
+            Self::CallDeferred(_) => "call_deferred",
+            Self::ToolsActivated(_) => "tools_activated",
+            Self::ApprovalRequested(_) => "approval_requested",
+            Self::ApprovalSettled(_) => "approval_settled",
+            Self::QuestionAsked(_) => "question_asked",
+            Self::QuestionAnswered(_) => "question_answered",
+            Self::CompactionAsked => "compaction_asked",
+            Self::InterruptAsked { .. } => "interrupt_asked",
+            Self::CompactionStarted(_) => "compaction_started",
+            Self::CompactionFinished(_) => "compaction_finished",
+            Self::LimitWarning(_) => "limit_warning",
+            Self::LimitReached(_) => "limit_reached",
+            Self::SubagentStarted(_) => "subagent_started",
+            Self::SubagentFinished(_) => "subagent_finished",
+            Self::Ending(_) => "ending",
+            Self::RunFinished(_) => "run_finished",
+        }
+    }
+
     /// The start of a run, if this is one.
     #[must_use]
     pub fn run_started(&self) -> Option<&RunStarted> {
@@ -77,305 +158,4 @@ impl Event {
     pub fn subagent_started(&self) -> Option<&SubagentStarted> {
         if let Self::SubagentStarted(started) = self { Some(started) } else { None }
     }
-}
-
-/// See [`Event::RunStarted`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunStarted {
-    /// What was asked.
-    pub input: Arc<str>,
-    /// The lead's model, `provider:name`.
-    pub model: Arc<str>,
-    /// The caps of the family.
-    pub limits: Caps,
-    /// The frozen family, by its content hash.
-    pub family: FamilyHash,
-    /// The run that this one continues, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent_run: Option<RunId>,
-}
-
-/// See [`Event::RunResumed`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunResumed {
-    /// The attempt that begins here. Shown in the envelope too.
-    #[serde(skip)]
-    pub attempt: Attempt,
-    /// The offset of the first event of the new attempt.
-    pub from_offset: Offset,
-}
-
-/// See [`Event::Message`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "role", rename_all = "snake_case")]
-pub enum Message {
-    /// Input to the agent: the user's, or the task that a parent gave.
-    User(UserMessage),
-    /// A model's whole reply.
-    Assistant(Reply),
-}
-
-/// Input to an agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UserMessage {
-    /// The text.
-    pub text: Arc<str>,
-    /// For a subagent, the call that it serves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub for_call: Option<CallId>,
-}
-
-/// A model's whole reply.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
-    /// The request that it answers.
-    pub request: RequestNo,
-    /// The text; empty if it only called tools.
-    pub text: Arc<str>,
-    /// The calls, in the model's order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<ProposedCall>,
-    /// Why the model stopped.
-    pub finish: Finish,
-    /// What the request used, its retries included.
-    pub usage: Usage,
-    /// The model as the provider named it.
-    pub model: Arc<str>,
-    /// From the request's start to its last byte.
-    pub duration_ms: Millis,
-    /// Provider blocks that go back verbatim, as JSON text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opaque: Option<Arc<str>>,
-}
-
-/// Why a model stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Finish {
-    /// It was done.
-    Stop,
-    /// It wants tools called.
-    ToolCalls,
-    /// Its output limit cut it off.
-    Length,
-    /// The provider's filter cut it off.
-    ContentFilter,
-    /// Something that this version does not know, kept as it was written.
-    Other(Arc<str>),
-}
-
-impl Finish {
-    /// The reason as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Stop => "stop",
-            Self::ToolCalls => "tool_calls",
-            Self::Length => "length",
-            Self::ContentFilter => "content_filter",
-            Self::Other(text) => text,
-        }
-    }
-}
-
-impl From<&str> for Finish {
-    fn from(text: &str) -> Self {
-        match text {
-            "stop" => Self::Stop,
-            "tool_calls" => Self::ToolCalls,
-            "length" => Self::Length,
-            "content_filter" => Self::ContentFilter,
-            other => Self::Other(other.into()),
-        }
-    }
-}
-
-impl Serialize for Finish {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for Finish {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|text| Self::from(text.as_str()))
-    }
-}
-
-/// See [`Event::ModelRequest`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelRequested {
-    /// The place among the agent's requests of the run, from 1.
-    pub request: RequestNo,
-    /// The model, `provider:name`.
-    pub model: Arc<str>,
-    /// Always 1: retries inside one request are progress (`model_retry`).
-    pub attempt_no: u32,
-    /// A quarter of the request's bytes, the usual first guess (4.2 bytes a token in English).
-    pub estimated_tokens: u64,
-}
-
-/// See [`Event::ModelFailed`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelFailed {
-    /// The request.
-    pub request: RequestNo,
-    /// Why.
-    pub error: Failure,
-    /// What the request used all the same.
-    pub usage: Usage,
-}
-
-/// See [`Event::ToolStarted`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolStarted {
-    /// The call.
-    pub call: CallId,
-    /// The tool.
-    pub name: Arc<str>,
-    /// Its arguments as JSON text.
-    pub arguments: Arc<str>,
-}
-
-/// See [`Event::ToolFinished`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolFinished {
-    /// The call.
-    pub call: CallId,
-    /// The tool's name as the model wrote it.
-    pub name: Arc<str>,
-    /// How it ended and what the model reads.
-    #[serde(flatten)]
-    pub result: CallResult,
-    /// How long it ran; zero if it never did.
-    pub duration_ms: Millis,
-}
-
-/// See [`Event::SubagentStarted`]. Holds all that the subagent needs to start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SubagentStarted {
-    /// The new agent.
-    pub subagent: AgentId,
-    /// Which subagent of the family it is.
-    pub name: Arc<str>,
-    /// What it may do.
-    pub role: Role,
-    /// What it has to do.
-    pub task: Arc<str>,
-    /// A name that the caller chose; it need not be unique.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<Arc<str>>,
-    /// The paths that it may change, if the caller named them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub write_scope: Vec<Arc<str>>,
-    /// The call that it serves.
-    pub for_call: CallId,
-    /// How deep it is below the lead, from 1.
-    pub depth: u32,
-}
-
-/// See [`Event::SubagentFinished`]. The completion notice is derived from it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SubagentFinished {
-    /// The agent; the same as the envelope's.
-    pub subagent: AgentId,
-    /// How it ended.
-    pub status: Outcome,
-    /// What it reports: its last reply, or why it failed.
-    pub summary: Arc<str>,
-    /// What it used, its own subagents not included.
-    pub usage: Usage,
-    /// The failure, if it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
-}
-
-/// How a run or a subagent ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It did what it was asked.
-    Completed,
-    /// Part of it stands.
-    PartialSuccess,
-    /// It was cancelled.
-    Cancelled,
-    /// It failed.
-    Failed,
-}
-
-/// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FinishReason {
-    /// The lead answered.
-    Completed,
-    /// A user or host cancelled.
-    UserRequested,
-    /// A user aborted at once.
-    UserAborted,
-    /// Too many steps, stopped hard.
-    MaxStepsExceeded,
-    /// Too many steps, ended by a closing turn.
-    MaxStepsCompleted,
-    /// Too much money or too many tokens.
-    CostLimitExceeded,
-    /// Too much time.
-    Timeout,
-    /// The agent decided to stop.
-    AgentDecision,
-    /// A queued message took over.
-    QueuedMessageInterrupt,
-    /// An error ended it.
-    ErrorRecovery,
-    /// The node went down.
-    SystemShutdown,
-    /// A budget ran out, ended by a closing turn.
-    BudgetCompleted,
-    /// The agent went round in circles.
-    LoopDetected,
-}
-
-/// See [`Event::Ending`]. Decided once; what the end is called does not change any more.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ending {
-    /// How it will have ended.
-    pub outcome: Outcome,
-    /// Why.
-    pub finish_reason: FinishReason,
-    /// The words of whoever ended it, for people.
-    pub reason: Arc<str>,
-    /// The failure that ended it, if one did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
-}
-
-/// See [`Event::RunFinished`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunFinished {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Why.
-    pub finish_reason: FinishReason,
-    /// The answer; empty if there is none.
-    pub text: Arc<str>,
-    /// The failure, if it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
-    /// The sums of the whole family.
-    pub usage: Usage,
-    /// The sums by agent, the lead first.
-    pub agents: Vec<AgentUsage>,
-    /// From the run's start to here, by the clock.
-    pub duration_ms: Millis,
-}
-
-/// What one agent used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentUsage {
-    /// The agent.
-    pub agent: AgentId,
-    /// `lead`, or the subagent's name.
-    pub name: Arc<str>,
-    /// Its sums.
-    pub usage: Usage,
 }

@@ -22,11 +22,14 @@ pub enum Attribution {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $text:literal, $who:ident, $retryable:literal;)*) => {
+    ($(
+        #[doc = $doc:literal] $name:ident = $text:literal, $who:ident, $retryable:literal,
+        $advice:literal;
+    )*) => {
         /// The stable codes of failures, as scripts and dashboards read them.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum ErrorCode {
-            $($(#[$doc])* $name,)*
+            $(#[doc = $doc] $name,)*
             /// A code that this version does not know, kept as it was written.
             Other(Arc<str>),
         }
@@ -53,6 +56,24 @@ macro_rules! codes {
                 }
             }
 
+            /// What the code means, in one sentence.
+            #[must_use]
+            pub fn meaning(&self) -> &'static str {
+                match self {
+                    $(Self::$name => $doc.trim_ascii(),)*
+                    Self::Other(_) => "A code of a newer version.",
+                }
+            }
+
+            /// What whoever has to act can do.
+            #[must_use]
+            pub fn advice(&self) -> &'static str {
+                match self {
+                    $(Self::$name => $advice,)*
+                    Self::Other(_) => "Read its message; a newer version knows it.",
+                }
+            }
+
             /// Whether the same request may succeed later without a change of settings.
             #[must_use]
             pub fn retryable(&self) -> bool {
@@ -76,51 +97,98 @@ macro_rules! codes {
 
 codes! {
     /// No connection to the model server could be made.
-    ModelUnreachable = "model.unreachable", Provider, true;
+    ModelUnreachable = "model.unreachable", Provider, true,
+        "Check the base URL and that the server runs; the run can be started again.";
     /// The model server did not answer, or stopped sending, within its deadline.
-    ModelTimeout = "model.timeout", Provider, true;
+    ModelTimeout = "model.timeout", Provider, true,
+        "Try again later, or raise the deadline of the model.";
     /// The provider asks to slow down.
-    ModelRateLimited = "model.rate_limited", Provider, true;
+    ModelRateLimited = "model.rate_limited", Provider, true,
+        "Lower the concurrency or ask the provider for more; the request was tried again already.";
     /// The provider is overloaded or failed inside.
-    ModelUnavailable = "model.unavailable", Provider, true;
+    ModelUnavailable = "model.unavailable", Provider, true,
+        "Try again later, or name another model.";
     /// The key is missing, wrong or has no right to the model.
-    ModelUnauthorized = "model.unauthorized", User, false;
+    ModelUnauthorized = "model.unauthorized", User, false,
+        "Set the variable that holds the key, or use a key with a right to the model.";
     /// The account has no money or quota left.
-    ModelQuota = "model.quota_exhausted", User, false;
+    ModelQuota = "model.quota_exhausted", User, false,
+        "Pay the account, or use another key.";
     /// The provider does not know the model.
-    ModelNotFound = "model.not_found", User, false;
+    ModelNotFound = "model.not_found", User, false,
+        "Correct the name of the model.";
     /// The provider refused the request as malformed.
-    ModelBadRequest = "model.bad_request", Harness, false;
+    ModelBadRequest = "model.bad_request", Harness, false,
+        "Report it with the recorded request; another provider may take it.";
     /// The request is larger than the model's window.
-    ModelContextOverflow = "model.context_overflow", User, false;
+    ModelContextOverflow = "model.context_overflow", User, false,
+        "Set the window of the model to what the provider allows, or shorten prompt, tools or input.";
     /// The stream ended before its end mark; nothing of it was used.
-    ModelTruncated = "model.truncated", Provider, true;
+    ModelTruncated = "model.truncated", Provider, true,
+        "Try again; if it stays, look at proxies between here and the provider.";
     /// The reply could not be understood.
-    ModelProtocol = "model.protocol", Provider, true;
+    ModelProtocol = "model.protocol", Provider, true,
+        "Check that the server speaks the protocol of the named provider.";
     /// A scripted model has no reply for this turn.
-    ModelScriptExhausted = "model.script_exhausted", User, false;
+    ModelScriptExhausted = "model.script_exhausted", User, false,
+        "Add a reply for this turn to the script.";
     /// The request was stopped because its run or agent ended.
-    ModelCancelled = "model.cancelled", User, true;
+    ModelCancelled = "model.cancelled", User, true,
+        "Nothing: whoever ended the run wanted it.";
     /// The model was required to call a tool and did not.
-    ModelToolCallRequired = "model.tool_call_required", Provider, false;
+    ModelToolCallRequired = "model.tool_call_required", Provider, false,
+        "Use a model that calls tools, or do not require a call.";
+    /// The model made the same call again and again.
+    LoopDetected = "loop.detected", Provider, false,
+        "Change the prompt or the tool: the model repeats a call that tells it nothing new.";
+    /// The history leaves no room for a reply and cannot be made smaller.
+    ContextFull = "context.full", User, false,
+        "Shorten the prompt, the tools or the input, or use a model with a larger window.";
+    /// The summary of a history could not be had.
+    CompactionFailed = "context.compaction_failed", Provider, true,
+        "Try again, set `compaction.model`, or opt in to the fallback.";
+    /// The limit of steps is used up.
+    LimitSteps = "limit.steps", User, false,
+        "Raise `max_steps`, or give the work in smaller parts.";
+    /// The limit of tool calls is used up.
+    LimitToolCalls = "limit.tool_calls", User, false,
+        "Raise `max_tool_calls`, or give the work in smaller parts.";
+    /// The limit of tokens is used up.
+    LimitTokens = "limit.tokens", User, false,
+        "Raise `max_tokens`, or give the work in smaller parts.";
+    /// The limit of money is used up.
+    LimitCost = "limit.cost", User, false,
+        "Raise `max_cost`, or use a cheaper model.";
+    /// The limit of time is used up.
+    LimitTime = "limit.time", User, false,
+        "Raise `max_time`, or give the work in smaller parts.";
     /// An agent's actor failed more often than the restart policy allows.
-    AgentCrashed = "harness.agent_crashed", Harness, true;
+    AgentCrashed = "harness.agent_crashed", Harness, true,
+        "Look at the log for the panic and report it; the run can be resumed.";
     /// Work of an agent panicked.
-    EffectPanicked = "harness.effect_panicked", Harness, false;
+    EffectPanicked = "harness.effect_panicked", Harness, false,
+        "Report the panic; if a tool of yours panicked, mend it.";
     /// An agent's brain left it with nothing to do and no end.
-    BrainStuck = "harness.brain_stuck", Harness, false;
+    BrainStuck = "harness.brain_stuck", Harness, false,
+        "Mend the brain: it gave nothing to do and no end.";
     /// A needed service of the runtime is gone.
-    ServiceDown = "harness.service_down", Harness, true;
+    ServiceDown = "harness.service_down", Harness, true,
+        "Restart the process; the run can be resumed.";
     /// A write to the store failed.
-    StoreWriteFailed = "store.write_failed", System, true;
+    StoreWriteFailed = "store.write_failed", System, true,
+        "Free space or repair the disk; the run can be resumed.";
     /// A read from the store failed.
-    StoreReadFailed = "store.read_failed", System, true;
+    StoreReadFailed = "store.read_failed", System, true,
+        "Repair the disk; the run can be resumed.";
     /// A stored record is damaged.
-    StoreDamaged = "store.damaged_record", System, false;
+    StoreDamaged = "store.damaged_record", System, false,
+        "Look at the named record; nothing of it was changed.";
     /// Another owner holds the session.
-    StoreFenced = "store.fenced", System, true;
+    StoreFenced = "store.fenced", System, true,
+        "Another process owns the session; talk to that one, or stop it first.";
     /// Too much work is queued.
-    Overloaded = "harness.overloaded", System, true;
+    Overloaded = "harness.overloaded", System, true,
+        "Send less at once, or try again later.";
 }
 
 impl Serialize for ErrorCode {

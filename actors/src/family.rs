@@ -11,11 +11,37 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::call::EffectClass;
+use crate::compaction::CompactionSettings;
 use crate::id::InvalidId;
+use crate::limits::{ChildBudget, Limits, OnLimit};
+use crate::money::Money;
+use crate::policy::Policy;
+use crate::profile::ModelProfile;
 use crate::time::Millis;
 
 /// The reserved name of the tool that starts a subagent and waits for it.
 pub const CALL_SUBAGENT: &str = "call_subagent";
+
+/// The reserved name of the tool that starts a subagent and goes on.
+pub const SPAWN_SUBAGENT: &str = "spawn_subagent";
+
+/// The reserved name of the tool that waits for subagents that were spawned.
+pub const WAIT_SUBAGENTS: &str = "wait_subagents";
+
+/// The reserved name of the tool that tells a subagent something.
+pub const MESSAGE_SUBAGENT: &str = "message_subagent";
+
+/// The reserved name of the tool that stops a subagent.
+pub const STOP_SUBAGENT: &str = "stop_subagent";
+
+/// The reserved name of the tool that asks the user.
+pub const ASK_USER: &str = "ask_user";
+
+/// The reserved name of the tool by which a subagent asks its parent.
+pub const ASK_PARENT: &str = "ask_parent";
+
+/// The reserved name of the tool that ends a subagent in return mode with its result.
+pub const TASK_RETURN: &str = "task_return";
 
 /// A whole family as one run sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +54,24 @@ pub struct Family {
     /// How large the family may grow.
     #[serde(default)]
     pub caps: Caps,
-    /// Whether changing tools may run.
+    /// What the whole family may use.
     #[serde(default)]
-    pub approval: ApprovalMode,
+    pub limits: Limits,
+    /// What happens at a limit.
+    #[serde(default)]
+    pub on_limit: OnLimit,
+    /// How a subagent's own limits are made.
+    #[serde(default)]
+    pub child_budget: ChildBudget,
+    /// Which calls need a person's approval.
+    #[serde(default)]
+    pub policy: Policy,
+    /// How long an approval waits for its answer; for ever if it is not set. Silence is a no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_timeout: Option<Millis>,
+    /// When and how histories are compacted.
+    #[serde(default)]
+    pub compaction: CompactionSettings,
     /// The tools that run a command, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub commands: BTreeMap<String, CommandSpec>,
@@ -47,6 +88,18 @@ impl Family {
     #[must_use]
     pub fn subagent(&self, name: &str) -> Option<&SubagentSpec> {
         self.subagents.iter().find(|spec| spec.name.as_ref() == name)
+    }
+
+    /// The caps and limits, as a run's first event shows them.
+    #[must_use]
+    pub fn limits(&self) -> FamilyLimits {
+        let Self { caps, limits, on_limit, child_budget, .. } = self;
+        FamilyLimits {
+            caps: *caps,
+            limits: *limits,
+            on_limit: *on_limit,
+            child_budget: *child_budget,
+        }
     }
 
     /// Every invocation of the family, the lead's first.
@@ -67,6 +120,9 @@ pub struct Invocation {
     /// Whether the model has to call a tool.
     #[serde(default)]
     pub tool_choice: ToolChoicePlan,
+    /// What this agent alone may use, beside the family's limits.
+    #[serde(default)]
+    pub limits: Limits,
 }
 
 impl Invocation {
@@ -88,6 +144,37 @@ pub struct SubagentSpec {
     pub role: Role,
     /// What it is called with.
     pub invocation: Invocation,
+    /// How its end is told from its talk.
+    #[serde(default)]
+    pub delivery: Delivery,
+    /// Who runs it.
+    #[serde(default)]
+    pub placement: Placement,
+    /// Not told to models; started by the host or by name only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub internal: bool,
+}
+
+/// How a subagent's end is told from its talk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// A reply without calls is its report.
+    #[default]
+    Answer,
+    /// It has to end by `task_return`; talk alone is answered by a reminder.
+    Return,
+}
+
+/// Who runs a tool or a subagent. It lives in the frozen family, so that it moves with the state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// The runtime.
+    #[default]
+    Runtime,
+    /// The embedding host or a remote client; its result is delivered later.
+    Client,
 }
 
 /// What a subagent may do.
@@ -112,6 +199,26 @@ pub struct ToolSpec {
     pub schema: Arc<str>,
     /// What it may do to the world.
     pub effect: EffectClass,
+    /// Who runs it.
+    #[serde(default)]
+    pub placement: Placement,
+    /// Whether models are told of it from the start.
+    #[serde(default)]
+    pub offer: Offer,
+    /// What one run of it costs, if it costs money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+}
+
+/// Whether a tool of the frozen set is offered from the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Offer {
+    /// From the first request.
+    #[default]
+    Always,
+    /// Only once it was activated in the run.
+    OnceActivated,
 }
 
 /// A tool that runs a command.
@@ -124,7 +231,7 @@ pub struct CommandSpec {
 }
 
 /// How to reach a model. Never holds a key, only the name of the variable that does.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelEndpoint {
     /// The server's base URL, if it is not the provider's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,6 +239,9 @@ pub struct ModelEndpoint {
     /// The environment variable that holds the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
+    /// Its window, prices and habits, as they were when the run began.
+    #[serde(default = "ModelProfile::unknown")]
+    pub profile: ModelProfile,
 }
 
 /// How large a family may grow (design: depth 1, 6 a root, 3 at once; all settable).
@@ -147,34 +257,32 @@ pub struct Caps {
     pub max_depth: u32,
 }
 
-impl Default for Caps {
+impl Default for ModelEndpoint {
     fn default() -> Self {
-        Self { max_subagents: 6, max_parallel: 3, max_depth: 1 }
+        Self { base_url: None, api_key_env: None, profile: ModelProfile::unknown() }
     }
 }
 
-/// Whether changing tools may run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ApprovalMode {
-    /// A changing tool needs a person's approval. None can be asked yet: it answers `blocked`.
-    #[default]
-    Manual,
-    /// Every tool runs.
-    AutoRun,
+/// The caps and limits of a family, as a run's first event shows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FamilyLimits {
+    /// How large it may grow.
+    #[serde(flatten)]
+    pub caps: Caps,
+    /// What it may use.
+    #[serde(flatten)]
+    pub limits: Limits,
+    /// What happens at a limit.
+    #[serde(default)]
+    pub on_limit: OnLimit,
+    /// How a subagent's own limits are made.
+    #[serde(default)]
+    pub child_budget: ChildBudget,
 }
 
-impl ApprovalMode {
-    /// Whether a tool of this class runs without anyone being asked.
-    #[must_use]
-    pub fn allows(self, effect: EffectClass) -> bool {
-        match (self, effect) {
-            (Self::AutoRun, _) | (Self::Manual, EffectClass::ReadOnly) => true,
-            (
-                Self::Manual,
-                EffectClass::Idempotent | EffectClass::Reconcilable | EffectClass::Changing,
-            ) => false,
-        }
+impl Default for Caps {
+    fn default() -> Self {
+        Self { max_subagents: 6, max_parallel: 3, max_depth: 1 }
     }
 }
 

@@ -191,6 +191,42 @@ impl FromStr for CallId {
 
 text_serde!(CallId);
 
+/// One question to a person, unique in the whole store: the run, the agent that asks, and its
+/// place among that agent's questions of the run, from 0 without gaps. Shown as `RUN:AGENT:qN`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AskId {
+    /// The run in which it was asked.
+    pub run: RunId,
+    /// The agent that asks.
+    pub agent: AgentId,
+    /// Its place among the agent's questions of the run.
+    pub n: u32,
+}
+
+impl fmt::Display for AskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:q{}", self.run, self.agent, self.n)
+    }
+}
+
+impl FromStr for AskId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let mut parts = text.split(':');
+        let parsed = (|| {
+            let run = parts.next()?.parse().ok()?;
+            let agent = parts.next()?.parse().ok()?;
+            let n = parts.next()?.strip_prefix('q')?.parse().ok()?;
+            parts.next().is_none().then_some(Self { run, agent, n })
+        })();
+        let expected = "use RUN:AGENT:qN, as `kinfolk approvals` shows it";
+        parsed.ok_or_else(|| InvalidId::new("approval or question id", text, expected))
+    }
+}
+
+text_serde!(AskId);
+
 /// The place of a model request among its agent's requests of the run, from 1.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

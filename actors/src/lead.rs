@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::agent::{Phase, Refusal, Start};
+use crate::agent::{Draft, Phase, Refusal, Start};
 use crate::brain::StepContext;
-use crate::budget::Facts;
-use crate::event::{Event, RunFinished, RunStarted, UserMessage};
+use crate::budget::Ledger;
+use crate::compaction::Trigger;
+use crate::event::{Event, Message, RunFinished, RunKind, RunStarted, Source, UserMessage};
 use crate::instruction::FinishInstruction;
-
-use crate::agent::Draft;
+use crate::time::Timestamp;
 
 /// Begins a run on a lead at rest.
 pub(crate) fn start(mut draft: Draft<'_>, start: &Start) -> Result<Vec<Event>, Refusal> {
@@ -20,31 +20,52 @@ pub(crate) fn start(mut draft: Draft<'_>, start: &Start) -> Result<Vec<Event>, R
         Phase::Deciding
         | Phase::Thinking { .. }
         | Phase::Acting(_)
+        | Phase::Compacting(_)
+        | Phase::Asking(_)
+        | Phase::Interrupted
         | Phase::Ending(_)
         | Phase::Done(_) => return Err(Refusal::RunActive),
     }
-    draft.restart_numbers();
+    let input = match start.kind {
+        RunKind::Request => Arc::clone(&start.input),
+        RunKind::Queued if draft.state.queued.is_empty() => return Err(Refusal::NothingQueued),
+        RunKind::Queued => draft.state.queued.join("\n\n").into(),
+        RunKind::Compact if draft.cut().is_err() => {
+            return Err(Refusal::NothingToCompact);
+        }
+        RunKind::Compact => "".into(),
+    };
     draft.push(Event::RunStarted(RunStarted {
-        input: Arc::clone(&start.input),
+        input: Arc::clone(&input),
         model: Arc::clone(&draft.machine.family.lead.model),
-        limits: draft.machine.family.caps,
+        limits: draft.machine.family.limits(),
+        kind: start.kind,
         family: draft.machine.family_hash,
         parent_run: start.parent_run,
     }));
-    draft.take_input(UserMessage { text: Arc::clone(&start.input), for_call: None });
-    draft.ask_brain(&StepContext::UserInput, None);
+    match start.kind {
+        RunKind::Compact => draft.compact(Trigger::Manual),
+        RunKind::Request => {
+            draft.push(Event::Message(Message::User(UserMessage::new(Source::Input, input))));
+            draft.ask_brain(&StepContext::UserInput);
+        }
+        // What was queued entered the history when the run began.
+        RunKind::Queued => draft.ask_brain(&StepContext::UserInput),
+    }
     Ok(draft.into_events())
 }
 
 /// The terminal event of a run.
-pub(crate) fn finished(finish: &FinishInstruction, facts: &Facts) -> RunFinished {
+pub(crate) fn finished(finish: &FinishInstruction, ledger: &Ledger, now: Timestamp) -> RunFinished {
     RunFinished {
         outcome: finish.outcome,
         finish_reason: finish.reason,
         text: Arc::clone(&finish.text),
         error: finish.error.clone(),
-        usage: facts.total_usage(),
-        agents: facts.usage.values().cloned().collect(),
-        duration_ms: facts.now.since(facts.run_started),
+        usage: ledger.total_usage(),
+        cost_usd: ledger.cost().known(),
+        detail: finish.detail.clone(),
+        agents: ledger.agents(),
+        duration_ms: now.since(ledger.started()),
     }
 }

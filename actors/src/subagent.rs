@@ -7,13 +7,20 @@ use serde::Serialize;
 
 use crate::agent::{Draft, Member};
 use crate::brain::StepContext;
-use crate::budget::Facts;
+use crate::budget::Ledger;
 use crate::call::{CallResult, CallStatus};
-use crate::event::{Outcome, SubagentFinished, SubagentStarted, UserMessage};
-use crate::id::AgentId;
+use crate::event::{
+    Event, FinishReason, Message, Outcome, Source, SubagentFinished, SubagentStarted, UserMessage,
+};
+use crate::failure::Failure;
+use crate::family::Delivery;
+use crate::id::{AgentId, AskId};
 use crate::instruction::FinishInstruction;
 use crate::text::{Bounded, bounded, head};
 use crate::usage::Usage;
+
+/// The most bytes of the run's input that a subagent is told of.
+const GOAL_CAP: usize = 4 * 1024;
 
 /// The most bytes of a report's summary as JSON text: room for the rest of the notice stays under
 /// the cap of a call's result, so that a notice is always whole JSON.
@@ -25,24 +32,42 @@ const NAME_CAP: usize = 256;
 /// Begins a subagent's task.
 pub(crate) fn begin(draft: &mut Draft<'_>) {
     let Member::Subagent(started) = &draft.machine.member else { return };
-    draft.take_input(UserMessage { text: contract(started), for_call: Some(started.for_call) });
-    draft.ask_brain(&StepContext::UserInput, None);
+    draft.push(Event::Message(Message::User(UserMessage {
+        for_call: Some(started.for_call),
+        ..UserMessage::new(Source::Input, contract(started))
+    })));
+    draft.ask_brain(&StepContext::UserInput);
 }
 
-/// What a subagent is told: its task and its bounds, never its parent's transcript.
+/// What a subagent is told: its task, what it is for, and its bounds, never its parent's
+/// transcript.
 fn contract(started: &SubagentStarted) -> Arc<str> {
-    if started.write_scope.is_empty() {
-        return Arc::clone(&started.task);
+    let mut text = started.task.to_string();
+    let mut part = |title: &str, words: &str| {
+        text.push_str("\n\n");
+        text.push_str(title);
+        text.push_str(words);
+    };
+    if let Some(goal) = started.goal.as_deref().filter(|goal| *goal != started.task.as_ref()) {
+        part("The task is part of this work: ", head(goal, GOAL_CAP));
     }
-    let scope = started.write_scope.join(", ");
-    format!("{}\n\nChange nothing outside of: {scope}", started.task).into()
+    if let Some(context) = &started.context {
+        part("What is known so far, as notes of the agent that asks you:\n", context);
+    }
+    if !started.write_scope.is_empty() {
+        part("Change nothing outside of: ", &started.write_scope.join(", "));
+    }
+    if started.delivery == Delivery::Return {
+        part("", "End by calling `task_return` with the result; words alone do not count.");
+    }
+    text.into()
 }
 
 /// The terminal event of a subagent.
 pub(crate) fn finished(
     subagent: AgentId,
     finish: &FinishInstruction,
-    facts: &Facts,
+    ledger: &Ledger,
 ) -> SubagentFinished {
     let failed = finish.error.as_ref().map(|error| Arc::clone(&error.message));
     let summary = match failed {
@@ -53,8 +78,49 @@ pub(crate) fn finished(
         subagent,
         status: finish.outcome,
         summary,
-        usage: facts.usage_of(subagent),
+        finish_reason: finish.reason,
+        usage: ledger.usage_of(subagent),
         error: finish.error.clone(),
+    }
+}
+
+/// The report of a subagent that could not make one.
+pub(crate) fn lost(started: &SubagentStarted, error: Failure) -> SubagentFinished {
+    SubagentFinished {
+        subagent: started.subagent,
+        status: Outcome::Failed,
+        summary: Arc::clone(&error.message),
+        finish_reason: FinishReason::ErrorRecovery,
+        usage: Usage::default(),
+        error: Some(error),
+    }
+}
+
+/// The report of a subagent that was stopped before it could make one.
+pub(crate) fn stopped(started: &SubagentStarted) -> SubagentFinished {
+    SubagentFinished {
+        subagent: started.subagent,
+        status: Outcome::Cancelled,
+        summary: "stopped before it could report".into(),
+        finish_reason: FinishReason::UserRequested,
+        usage: Usage::default(),
+        error: None,
+    }
+}
+
+/// How a subagent ended, as its notice says it.
+fn status(report: &SubagentFinished) -> &'static str {
+    match (report.status, report.finish_reason) {
+        (Outcome::Completed, FinishReason::MaxStepsCompleted) => "max_steps",
+        (Outcome::Completed, FinishReason::BudgetCompleted) => "budget",
+        (Outcome::Completed, _) => "completed",
+        (Outcome::PartialSuccess, _) => "partial_success",
+        (Outcome::Cancelled, _) => "cancelled",
+        (Outcome::Failed, FinishReason::MaxStepsExceeded) => "max_steps",
+        (Outcome::Failed, FinishReason::CostLimitExceeded) => "budget",
+        (Outcome::Failed, FinishReason::Timeout) => "timeout",
+        (Outcome::Failed, FinishReason::LoopDetected) => "loop_detected",
+        (Outcome::Failed, _) => "failed",
     }
 }
 
@@ -65,7 +131,7 @@ struct Notice<'a> {
     agent: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<&'a str>,
-    status: Outcome,
+    status: &'static str,
     summary: &'a str,
     evidence: [&'a str; 0],
     changed_paths: [&'a str; 0],
@@ -88,7 +154,7 @@ pub(crate) fn notice(started: Option<&SubagentStarted>, report: &SubagentFinishe
         label: started
             .and_then(|started| started.label.as_deref())
             .map(|label| head(label, NAME_CAP)),
-        status: report.status,
+        status: status(report),
         summary: &summary,
         evidence: [],
         changed_paths: [],
@@ -98,10 +164,14 @@ pub(crate) fn notice(started: Option<&SubagentStarted>, report: &SubagentFinishe
         blocked_reason: report.error.as_ref().map(|error| head(error.code.as_str(), NAME_CAP)),
         full_size,
     };
-    let status = match report.status {
-        Outcome::Completed | Outcome::PartialSuccess => CallStatus::Ok,
-        Outcome::Cancelled => CallStatus::Cancelled,
-        Outcome::Failed => CallStatus::Error,
+    let status = match (report.status, report.finish_reason) {
+        (Outcome::Completed | Outcome::PartialSuccess, _) => CallStatus::Ok,
+        (Outcome::Cancelled, _) => CallStatus::Cancelled,
+        (Outcome::Failed, FinishReason::Timeout) => CallStatus::Timeout,
+        (Outcome::Failed, FinishReason::MaxStepsExceeded | FinishReason::CostLimitExceeded) => {
+            CallStatus::Limit
+        }
+        (Outcome::Failed, _) => CallStatus::Error,
     };
     // Plain structs of text and numbers always serialise; an empty notice would still be a result.
     let text = serde_json::to_string(&notice).unwrap_or_default();
@@ -125,4 +195,28 @@ fn fitting(text: &str, cap: usize) -> usize {
         }
     }
     text.len()
+}
+
+/// The words by which a parent hears the question of its subagent.
+pub(crate) fn question(started: &SubagentStarted, question: AskId, text: &str) -> Arc<str> {
+    #[derive(Serialize)]
+    struct Question<'a> {
+        subagent: AgentId,
+        agent: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<&'a str>,
+        status: &'static str,
+        question_id: AskId,
+        question: &'a str,
+    }
+    let words = Question {
+        subagent: started.subagent,
+        agent: head(&started.name, NAME_CAP),
+        label: started.label.as_deref().map(|label| head(label, NAME_CAP)),
+        status: "awaiting_parent",
+        question_id: question,
+        question: head(text, SUMMARY_CAP),
+    };
+    // Plain structs of text and numbers always serialise.
+    serde_json::to_string(&words).unwrap_or_default().into()
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kinfolk_actors::agent::{self, AgentMachine, AgentState, Command, Key, Member, Outcome};
+use kinfolk_actors::agent::{self, AgentMachine, AgentState, Cause, Command, Key, Member, Outcome};
 use kinfolk_actors::brain::Brain;
 use kinfolk_actors::call::EffectClass;
-use kinfolk_actors::event::{Ending, SubagentStarted};
+use kinfolk_actors::event::{Ending, RunInterrupted, SubagentStarted};
 use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::family::{Family, FamilyHash};
 use kinfolk_actors::id::{AgentId, RunId, SessionId};
@@ -20,19 +20,24 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 
+use super::compactor::SummaryJob;
 use super::effects::Effects;
-use super::executor::Jobs;
+use super::executor::ToolJob;
 use super::leases::{HeldLeases, Leases};
 use super::load::Loaded;
+use super::on_demand::Desk;
+use super::roster::Roster;
 use super::sequencer::Sequencer;
 use crate::gateway::Gateway;
 use crate::hub::Hub;
 use crate::journal::Journal;
 use crate::model::retry::RetryPolicy;
+use crate::ports::audit::Audit;
 use crate::ports::clock::Clock;
+use crate::ports::executor::{Executor, ExecutorKind};
 use crate::ports::model::ModelProvider;
 use crate::shell::Letter;
-use crate::supervise::queue::BoundedQueue;
+use crate::supervise::queue::{BoundedQueue, PushRefused};
 use crate::supervise::scope::Scope;
 use crate::supervise::unit::Generation;
 use crate::tools::toolbox::Toolbox;
@@ -48,6 +53,10 @@ pub(crate) struct Services {
     pub leases: Leases,
     pub clock: Arc<dyn Clock>,
     pub retries: RetryPolicy,
+    /// The host's checks, by name.
+    pub audits: BTreeMap<Arc<str>, Arc<dyn Audit>>,
+    /// What is done another way than the built-in one, in every family.
+    pub executors: BTreeMap<ExecutorKind, Arc<dyn Executor>>,
     pub agent_restarts: RestartPolicy,
 }
 
@@ -60,7 +69,12 @@ pub(crate) struct Frozen {
     pub toolbox: Arc<Toolbox>,
     pub models: HashMap<Arc<str>, Arc<dyn ModelProvider>>,
     pub brain: Arc<dyn Brain>,
+    /// What an agent has done another way, by its name.
+    pub executors: AgentExecutors,
 }
+
+/// The executors of single agents, by their names.
+pub(crate) type AgentExecutors = BTreeMap<(Arc<str>, ExecutorKind), Arc<dyn Executor>>;
 
 /// One activation of a session for one run.
 pub(crate) struct Activation {
@@ -72,15 +86,21 @@ pub(crate) struct Activation {
     pub sequencer: Sequencer,
     pub effects: Arc<Effects>,
     pub held: HeldLeases,
-    pub jobs: Jobs,
+    pub jobs: Desk<ToolJob>,
+    pub summaries: Desk<SummaryJob>,
     /// Model requests of subagents that may be in flight at once.
     pub requests: Arc<Semaphore>,
+    pub roster: Roster,
+    /// Why the run rests, if it is interrupted.
+    interrupted: Mutex<Option<Arc<RunInterrupted>>>,
     /// Each agent's queue outlives its shells.
     agents: Mutex<BTreeMap<AgentId, Seat>>,
     /// The states of the generation that is being started, until their shells take them.
     loaded: Mutex<HashMap<AgentId, AgentState>>,
     crashes: Mutex<Crashes>,
     at_rest: AtomicBool,
+    /// Whether the run has left input for the next one.
+    gave_way: AtomicBool,
     begun: Instant,
     #[cfg(test)]
     pub actors: Mutex<BTreeMap<AgentId, ractor::ActorRef<super::agent_actor::AgentMessage>>>,
@@ -88,6 +108,18 @@ pub(crate) struct Activation {
 
 /// An agent's queue of commands.
 pub(crate) type Seat = Arc<BoundedQueue<Letter<AgentMachine>>>;
+
+/// The answer to a command, once it is durable.
+pub(crate) type Answered = oneshot::Receiver<Result<(), agent::Refusal>>;
+
+/// A command did not get to its agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotSent {
+    /// More waits for the agent than it may hold.
+    Full,
+    /// The agent is over, or never was.
+    Gone,
+}
 
 /// What became of an agent's crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,12 +160,16 @@ impl Activation {
             sequencer,
             effects: Arc::default(),
             held: HeldLeases::default(),
-            jobs: Jobs::default(),
+            jobs: Desk::default(),
+            summaries: Desk::default(),
             requests: Arc::new(Semaphore::new(at_once.min(Semaphore::MAX_PERMITS))),
+            roster: Roster::default(),
+            interrupted: Mutex::default(),
             agents: Mutex::default(),
             loaded: Mutex::default(),
             crashes: Mutex::default(),
             at_rest: AtomicBool::new(false),
+            gave_way: AtomicBool::new(false),
             begun: Instant::now(),
             #[cfg(test)]
             actors: Mutex::default(),
@@ -150,23 +186,57 @@ impl Activation {
 
     /// Sends a wish to an agent. The answer comes once it is durable; it is dropped if the
     /// generation ends before, or if the queue is full.
-    pub fn wish(
+    pub fn wish(&self, agent: AgentId, command: Command) -> Answered {
+        // A letter that was not sent is dropped with its reply, which tells the sender.
+        self.send(agent, None, command).unwrap_or_else(|_| oneshot::channel().1)
+    }
+
+    /// Sends a command to an agent that lives. The answer comes once it is durable; it is dropped
+    /// if the agent ends or its generation does before.
+    ///
+    /// # Errors
+    /// It was not sent.
+    pub fn send(
         &self,
         agent: AgentId,
+        generation: Option<Generation>,
         command: Command,
-    ) -> oneshot::Receiver<Result<(), agent::Refusal>> {
+    ) -> Result<Answered, NotSent> {
+        if !agent.is_lead() && !self.roster.lives(agent) {
+            return Err(NotSent::Gone);
+        }
         let (reply, answer) = oneshot::channel();
-        let seat = self.seat(agent);
-        let letter = Letter { generation: None, command, reply: Some(reply) };
-        // A full queue drops the letter and with it the reply, which tells the sender.
-        drop(seat.try_push(letter));
-        answer
+        let letter = Letter { generation, command, reply: Some(reply) };
+        match self.seat(agent).try_push(letter) {
+            Ok(()) => Ok(answer),
+            Err(PushRefused::Full(_)) => Err(NotSent::Full),
+            Err(PushRefused::Closed(_)) => Err(NotSent::Gone),
+        }
+    }
+
+    /// An agent is over: nobody reads what is sent to it any more.
+    pub fn leaves(&self, agent: AgentId) {
+        self.roster.leaves(agent);
+        // Whoever waits for an answer is told by the drop.
+        drop(self.seat(agent).close());
+    }
+
+    /// Whether something waits to be read by an agent.
+    pub fn has_mail(&self, agent: AgentId) -> bool {
+        self.seat(agent).len() > 0
+    }
+
+    /// What does the work of a kind for an agent, if not the built-in executor: what the family
+    /// has for the agent goes before what the runtime has for all.
+    pub fn executor(&self, agent: &Arc<str>, kind: ExecutorKind) -> Option<Arc<dyn Executor>> {
+        let own = self.frozen.executors.get(&(Arc::clone(agent), kind));
+        own.or_else(|| self.services.executors.get(&kind)).cloned()
     }
 
     /// Tells a child to end because its parent does. Never refused for want of room: a parent says
     /// it once, and waits for the child.
     pub fn end_child(&self, generation: Generation, child: AgentId) {
-        let command = Command::Cancel { reason: "its parent ends".into() };
+        let command = Command::Cancel { cause: Cause::Parent, reason: "its parent ends".into() };
         let letter = Letter { generation: Some(generation), command, reply: None };
         self.seat(child).push_reserved(letter);
     }
@@ -183,6 +253,10 @@ impl Activation {
 
     /// What a new generation was loaded with.
     pub fn set_loaded(&self, loaded: Loaded) {
+        let active = |state: &AgentState| state.is_active();
+        let agents = loaded.states.iter().filter(|(_, state)| active(state));
+        self.roster.loaded(agents.map(|(agent, _)| *agent));
+        *self.interrupted.lock() = loaded.interrupted;
         *self.loaded.lock() = loaded.states;
     }
 
@@ -249,6 +323,26 @@ impl Activation {
         self.at_rest.store(true, Ordering::Release);
     }
 
+    /// Notes that the run has left input for the next one.
+    pub fn give_way(&self) {
+        self.gave_way.store(true, Ordering::Release);
+    }
+
+    /// Whether the run has left input for the next one.
+    pub fn gave_way(&self) -> bool {
+        self.gave_way.load(Ordering::Acquire)
+    }
+
+    /// Notes why the run rests.
+    pub fn interrupt(&self, interrupted: &RunInterrupted) {
+        *self.interrupted.lock() = Some(Arc::new(interrupted.clone()));
+    }
+
+    /// Why the run rests, if it is interrupted.
+    pub fn interrupted(&self) -> Option<Arc<RunInterrupted>> {
+        self.interrupted.lock().clone()
+    }
+
     /// Whether the lead came to rest. One that was only stopped did not.
     pub fn is_at_rest(&self) -> bool {
         self.at_rest.load(Ordering::Acquire)
@@ -289,6 +383,7 @@ impl Activation {
         self.effects.end_generation().await;
         self.held.release_all();
         self.jobs.clear();
+        self.summaries.clear();
     }
 }
 

@@ -5,7 +5,6 @@ use kinfolk_actors::id::AgentId;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use super::activation::Living;
-use super::executor::ToolExecutor;
 use super::world::AgentWorld;
 use crate::shell::{Flow, Shell};
 use crate::supervise::scope::SpawnRefused;
@@ -59,18 +58,9 @@ pub(crate) fn adopt_agent(living: &Living, start: AgentStart) {
     adopt(living, tag_of(&start.member), async move { spawn_agent(&this, start).await });
 }
 
-/// Has the family start its tool executor.
-pub(crate) fn adopt_executor(living: &Living) {
-    let this = living.clone();
-    adopt(living, "tools".into(), async move {
-        let arguments = this.clone();
-        this.scope.spawn("tools", ToolExecutor, arguments).await.map(drop)
-    });
-}
-
 /// Starting an actor has to be awaited, and a step never waits: the family's effects own the wait.
 /// Somebody counts on the actor, so one that fails to start ends the generation like one that dies.
-fn adopt(
+pub(crate) fn adopt(
     living: &Living,
     tag: Tag,
     spawn: impl Future<Output = Result<(), SpawnRefused>> + Send + 'static,

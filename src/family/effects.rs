@@ -86,12 +86,14 @@ impl Effects {
     }
 
     /// Asks an effect to stop. Its outcome still comes. One that is still on its way here (a tool
-    /// call in the executor's queue) never begins and reports [`Outcome::Gone`].
+    /// call or a summary in its actor's queue) never begins and reports [`Outcome::Gone`].
     pub fn stop(&self, owner: (AgentId, Key)) {
         let mut inner = self.inner.lock();
         match inner.stops.get(&owner) {
             Some(stop) => stop.cancel(),
-            None if matches!(owner.1, Key::Tool(_)) => drop(inner.stopped_early.insert(owner)),
+            None if matches!(owner.1, Key::Tool(_) | Key::Summary(_)) => {
+                inner.stopped_early.insert(owner);
+            }
             None => {}
         }
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use kinfolk_actors::agent::{AgentMachine, AgentState};
 use kinfolk_actors::budget::Ledger;
-use kinfolk_actors::event::{Event, RunFinished};
+use kinfolk_actors::event::{Event, RunFinished, RunInterrupted};
+use kinfolk_actors::family::Family;
 use kinfolk_actors::id::{AgentId, Offset, RunId, SessionId};
 use kinfolk_actors::machine::Machine as _;
 
@@ -23,6 +24,8 @@ pub(crate) struct Loaded {
     pub states: HashMap<AgentId, AgentState>,
     /// The terminal event of the run that is asked for, if it has one.
     pub finished: Option<Arc<RunFinished>>,
+    /// The last interrupt of that run, if it had one.
+    pub interrupted: Option<Arc<RunInterrupted>>,
 }
 
 /// Claims a session and folds its records. What an older owner appends after this is refused.
@@ -33,14 +36,16 @@ pub(crate) async fn load(
     journal: &Journal,
     session: &SessionId,
     run: RunId,
+    family: &Arc<Family>,
 ) -> Result<Loaded, StoreError> {
     let claim = journal.claim(session).await?;
     let records = match claim.head {
         Offset(0) => Vec::new(),
         Offset(_) => journal.read_all(session, Offset(0)).await?,
     };
-    let (ledger, states, finished) = (Ledger::default(), HashMap::new(), None);
-    let mut loaded = Loaded { claim, ledger, states, finished };
+    let (ledger, states) = (Ledger::new(Arc::clone(family)), HashMap::new());
+    let (finished, interrupted) = (None, None);
+    let mut loaded = Loaded { claim, ledger, states, finished, interrupted };
     records.iter().for_each(|record| loaded.fold(record, run));
     Ok(loaded)
 }
@@ -55,10 +60,12 @@ impl Loaded {
         for event in &record.events {
             self.ledger.record(record.run, record.agent, record.at, event);
         }
-        if let (Some(Event::RunFinished(finished)), true) =
-            (record.events.last(), record.run == run)
-        {
-            self.finished = Some(Arc::new(finished.clone()));
+        for event in record.events.iter().filter(|_| record.run == run) {
+            if let Event::RunFinished(finished) = event {
+                self.finished = Some(Arc::new(finished.clone()));
+            } else if let Event::RunInterrupted(interrupted) = event {
+                self.interrupted = Some(Arc::new(interrupted.clone()));
+            }
         }
         if record.agent.is_lead() || record.run == run {
             let state = self.states.entry(record.agent).or_default();

@@ -13,7 +13,7 @@ use kinfolk_actors::id::{AgentId, Attempt, RequestNo};
 use super::activation::Activation;
 use crate::events::{Progress, ProgressKind};
 use crate::model::retry::{RetryNotice, call_with_retries};
-use crate::ports::model::{Delta, DeltaSink, ModelCall, ModelError, ModelProvider};
+use crate::ports::model::{Delta, DeltaSink, ModelCall, ModelError, ModelProvider, Purpose};
 
 /// One request of one agent.
 pub(crate) struct ModelEffect {
@@ -37,18 +37,9 @@ impl ModelEffect {
     }
 
     async fn ask(&self) -> Result<RawReply, ModelError> {
-        let provider = self.family.frozen.models.get(&self.request.model).ok_or_else(|| {
-            let message = format!("the run has no model `{}`", self.request.model);
-            Failure::new(ErrorCode::ModelNotFound, message)
-        })?;
-        let (family, agent) = (Arc::clone(&self.family), self.agent);
-        let in_turn = InTurn { provider: Arc::clone(provider), family, agent };
-        let call = ModelCall {
-            request: &self.request,
-            agent: &self.name,
-            number: self.number,
-            deltas: self,
-        };
+        let in_turn = InTurn::new(&self.family, &self.request.model, self.agent)?;
+        let (request, number, purpose) = (&self.request, self.number, Purpose::Reply);
+        let call = ModelCall { request, agent: &self.name, purpose, number, deltas: self };
         let retrying = |notice| self.retrying(notice);
         let reply =
             call_with_retries(&in_turn, call, &self.family.services.retries, &retrying).await?;
@@ -88,13 +79,29 @@ impl ModelEffect {
 
 /// A provider that is asked only when it is the request's turn. Each try has a turn of its own, so
 /// that one that waits to be sent again holds no place.
-struct InTurn {
+pub(crate) struct InTurn {
     provider: Arc<dyn ModelProvider>,
     family: Arc<Activation>,
     agent: AgentId,
 }
 
 impl InTurn {
+    /// The way to a model for an agent.
+    ///
+    /// # Errors
+    /// The run has no such model.
+    pub fn new(
+        family: &Arc<Activation>,
+        model: &Arc<str>,
+        agent: AgentId,
+    ) -> Result<Self, Failure> {
+        let provider = family.frozen.models.get(model).ok_or_else(|| {
+            let message = format!("the run has no model `{model}`");
+            Failure::new(ErrorCode::ModelNotFound, message)
+        })?;
+        Ok(Self { provider: Arc::clone(provider), family: Arc::clone(family), agent })
+    }
+
     async fn ask(&self, call: ModelCall<'_>) -> Result<RawReply, ModelError> {
         // A subagent's turn in its family first: waiting for it holds no place at the gateway. A
         // closed semaphore cannot be: nobody closes it.

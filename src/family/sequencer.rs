@@ -40,7 +40,7 @@ type Trouble = Mutex<Option<StoreError>>;
 struct Open {
     generation: Generation,
     claim: Claim,
-    ledger: Ledger,
+    ledger: Arc<Ledger>,
     /// The frozen family, to be stored with the first record.
     family: Option<(FamilyHash, Arc<str>)>,
 }
@@ -59,6 +59,7 @@ impl Sequencer {
         family: Option<(FamilyHash, Arc<str>)>,
     ) {
         *self.trouble.lock() = Arc::default();
+        let ledger = Arc::new(ledger);
         *self.open.lock() = Some(Open { generation, claim, ledger, family });
     }
 
@@ -69,7 +70,10 @@ impl Sequencer {
 
     /// What the agents of a generation may know.
     pub fn facts(&self, generation: Generation, now: Timestamp) -> Result<Facts, GenerationOver> {
-        self.with(generation, |open| open.ledger.facts(now, open.claim.head))
+        self.with(generation, |open| {
+            let ledger = Arc::clone(&open.ledger);
+            Facts { now, head: open.claim.head, ledger }
+        })
     }
 
     /// Takes from the ledger what the events of an agent imply.
@@ -81,9 +85,10 @@ impl Sequencer {
         events: &[Event],
     ) -> Result<(), NotReserved> {
         let reserved = self.with(generation, |open| {
-            open.ledger.admit(events)?;
             let run = self.run;
-            events.iter().for_each(|event| open.ledger.record(run, agent, now, event));
+            open.ledger.admit(run, agent, now, events)?;
+            let ledger = Arc::make_mut(&mut open.ledger);
+            events.iter().for_each(|event| ledger.record(run, agent, now, event));
             Ok::<(), kinfolk_actors::budget::Contended>(())
         });
         match reserved {

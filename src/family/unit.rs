@@ -56,7 +56,8 @@ impl FamilyUnit {
 
     async fn begin(&self, generation: Generation, scope: Scope) -> Result<(), UnitFailure> {
         let family = &self.family;
-        let loaded = load(&family.services.journal, &family.session, family.run).await;
+        let (journal, frozen) = (&family.services.journal, &family.frozen);
+        let loaded = load(journal, &family.session, family.run, &frozen.family).await;
         let loaded = loaded.map_err(|error| {
             family.sequencer.troubled(&error);
             UnitFailure::new(error)
@@ -72,7 +73,6 @@ impl FamilyUnit {
         }
         let before = loaded.ledger.attempt();
         let attempt = if run == Some(family.run) { Attempt(before.0 + 1) } else { Attempt(1) };
-        let frozen = &family.frozen;
         let store_family = (!active).then(|| (frozen.hash, Arc::clone(&frozen.json)));
         if let Some(finished) = &loaded.finished {
             // Its terminal event became durable, but whoever wrote it died before it was told.

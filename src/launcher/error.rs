@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
+use kinfolk::control::look::LookError;
+use kinfolk::control::{ControlCode, SocketError};
 use kinfolk::output::exit;
 use kinfolk::ports::store::StoreError;
-use kinfolk::runtime::{OpenError, OutcomeError, RuntimeError, StartError};
+use kinfolk::runtime::{OpenError, OutcomeError, RuntimeError, StartError, WishError};
 use kinfolk::settings::error::SettingsError;
 use kinfolk::tools::workspace::WorkspaceError;
+use kinfolk_actors::id::RunId;
 
 /// The launcher cannot do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -41,9 +44,31 @@ pub enum LaunchError {
     /// Nothing is unfinished.
     #[error("no run in {} is unfinished; start one with `kinfolk run`", .0.display())]
     NothingToResume(PathBuf),
-    /// The store is empty.
-    #[error("there is no session in {} yet; start a run with `kinfolk run`", .0.display())]
-    NoSession(PathBuf),
+    /// The owner of the data directory cannot be asked, or refuses.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// No process holds the run that something is wanted of.
+    #[error("no process owns {}, so no run in it can be reached{}", data.display(), way_out(run.as_ref()))]
+    NoOwner {
+        /// The store's directory.
+        data: PathBuf,
+        /// The run that was meant.
+        run: Option<RunId>,
+    },
+    /// A run does not take what it was told.
+    #[error(transparent)]
+    Wish(#[from] WishError),
+    /// The family of a session cannot be read.
+    #[error("the family of the session's newest run cannot be read: {0}")]
+    Family(serde_json::Error),
+    /// There is nothing to look at, or it cannot be shown.
+    #[error("{error} (in {})", data.display())]
+    Look {
+        /// Why.
+        error: LookError,
+        /// The store's directory.
+        data: PathBuf,
+    },
     /// Nothing has that name.
     #[error("there is no session or run `{name}` in {}; `kinfolk inspect` lists them", data.display())]
     NothingToShow {
@@ -70,12 +95,49 @@ impl LaunchError {
             | Self::Open(OpenError::Name(_) | OpenError::Family(_))
             | Self::NoStore(_)
             | Self::NothingToResume(_)
-            | Self::NoSession(_)
+            | Self::NoOwner { .. }
             | Self::NothingToShow { .. } => exit::USAGE,
+            Self::Socket(error) => socket_code(error),
+            Self::Look { error, data: _ } => match error {
+                LookError::NoSession | LookError::NotFound(_) => exit::USAGE,
+                LookError::Store { text: _, error } => store_code(error),
+                LookError::Output(_) => exit::FAILED,
+            },
             Self::Store(error) | Self::Open(OpenError::Store(error)) => store_code(error),
             Self::Start(error) => start_code(error),
-            Self::Runtime(_) | Self::Outcome(_) | Self::Output(_) | Self::System(_) => exit::FAILED,
+            Self::Runtime(_)
+            | Self::Outcome(_)
+            | Self::Wish(_)
+            | Self::Family(_)
+            | Self::Output(_)
+            | Self::System(_) => exit::FAILED,
         }
+    }
+}
+
+/// What a person can do who meets a run that nobody holds.
+fn way_out(run: Option<&RunId>) -> String {
+    run.map_or_else(String::new, |run| {
+        format!("; hold it with `kinfolk resume {run} --wait`, then say it again")
+    })
+}
+
+fn socket_code(error: &SocketError) -> u8 {
+    match error {
+        SocketError::Refused(refused) => match refused.code {
+            ControlCode::NotFound | ControlCode::TooLong => exit::USAGE,
+            ControlCode::BadRequest
+            | ControlCode::Refused
+            | ControlCode::Unavailable
+            | ControlCode::Failed
+            | ControlCode::Other => exit::FAILED,
+        },
+        SocketError::NoOwner(_)
+        | SocketError::InUse(_)
+        | SocketError::NotASocket(_)
+        | SocketError::NotPrivate { .. }
+        | SocketError::PathTooLong { .. } => exit::USAGE,
+        SocketError::Io { .. } | SocketError::Broken { .. } => exit::FAILED,
     }
 }
 
@@ -100,6 +162,7 @@ fn start_code(error: &StartError) -> u8 {
         | StartError::NoFamily(_)
         | StartError::NothingToResume(_)
         | StartError::NoSuchRun(_)
+        | StartError::Refused(_)
         | StartError::Open(OpenError::Name(_) | OpenError::Family(_)) => exit::USAGE,
         StartError::Store(error) | StartError::Open(OpenError::Store(error)) => store_code(error),
         StartError::FamilyLost(_) | StartError::Failed(_) | StartError::ShuttingDown => {

@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use kinfolk::runtime::Runtime;
+use kinfolk::runtime::{Run, Runtime, WishError};
 use kinfolk::settings::run::ResumeSettings;
 use kinfolk::store::sled::SledStore;
+use kinfolk_actors::agent::Refusal;
 use kinfolk_actors::family::ModelEndpoint;
 use kinfolk_actors::id::RunId;
+use kinfolk_actors::limits::Limits;
 
 use super::error::LaunchError;
-use super::watch::watch;
+use super::watch::{Watch, watch};
 
 /// Goes on with a run and shows what is new.
 pub async fn resume(settings: ResumeSettings) -> Result<u8, LaunchError> {
@@ -20,6 +22,8 @@ pub async fn resume(settings: ResumeSettings) -> Result<u8, LaunchError> {
     let endpoint = ModelEndpoint {
         base_url: settings.base_url.map(|told| told.value),
         api_key_env: settings.api_key_env.map(|told| told.value),
+        // What is known of the model was frozen with the run.
+        ..ModelEndpoint::default()
     };
     let runtime = Runtime::builder()
         .sled(&data)
@@ -32,7 +36,25 @@ pub async fn resume(settings: ResumeSettings) -> Result<u8, LaunchError> {
         None => newest_unfinished(&runtime, &data).await?,
     };
     let run = runtime.resume(run).await?;
-    watch(&runtime, run, settings.output).await
+    go_on(&run, settings.raised).await?;
+    watch(&runtime, run, Watch { output: settings.output, wait: settings.wait, data: &data }).await
+}
+
+/// An interrupted run waits to be told to go on; every other one goes on by itself.
+async fn go_on(run: &Run, raised: Limits) -> Result<(), LaunchError> {
+    let raised = (raised != Limits::none()).then_some(raised);
+    match run.resume(raised).await {
+        Ok(()) => Ok(()),
+        Err(
+            WishError::Refused(Refusal::NotInterrupted | Refusal::AtRest) | WishError::NotActive,
+        ) => {
+            if raised.is_some() {
+                eprintln!("kinfolk: the run was not interrupted; its limits stay as they are");
+            }
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn newest_unfinished(runtime: &Runtime, data: &Path) -> Result<RunId, LaunchError> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::error::LaunchError;
-use super::watch::watch;
+use super::watch::{Watch, watch};
 
 /// Starts a run and shows it to its end.
 pub async fn run(options: RunOptions) -> Result<u8, LaunchError> {
@@ -36,7 +36,8 @@ pub async fn run(options: RunOptions) -> Result<u8, LaunchError> {
     let family = Family::frozen(settings.family);
     let session = runtime.session(&session).family(family).open().await?;
     let run = session.start(prompt).await?;
-    watch(&runtime, run, settings.output).await
+    let how = Watch { output: settings.output, wait: settings.wait, data: &settings.data };
+    watch(&runtime, run, how).await
 }
 
 fn built_in_tools(directory: &std::path::Path) -> Result<Vec<ToolSpec>, LaunchError> {

@@ -94,7 +94,7 @@ fn openai(
     endpoint: &ModelEndpoint,
     read: &dyn Fn(&str) -> Option<String>,
 ) -> Result<OpenAi, OpenAiError> {
-    let ModelEndpoint { base_url, api_key_env } = endpoint;
+    let ModelEndpoint { base_url, api_key_env, profile: _ } = endpoint;
     if let (None, None) = (base_url, api_key_env) {
         return OpenAi::from_variables(read);
     }
@@ -157,6 +157,7 @@ mod tests {
         let named = ModelEndpoint {
             base_url: Some("http://127.0.0.1:1/v1".to_owned()),
             api_key_env: Some("MY_KEY".to_owned()),
+            ..ModelEndpoint::default()
         };
         assert!(error("openai:m", &named).contains("MY_KEY is not set"));
         assert!(!resolves(&named, &[("OPENAI_API_KEY", "k")]));
@@ -165,14 +166,17 @@ mod tests {
 
     #[test]
     fn a_base_url_needs_no_key_and_openai_itself_does() {
-        let local =
-            ModelEndpoint { base_url: Some("http://[::1]:1/v1".to_owned()), api_key_env: None };
+        let at = |url: &str| ModelEndpoint {
+            base_url: Some(url.to_owned()),
+            ..ModelEndpoint::default()
+        };
+        let local = at("http://[::1]:1/v1");
         assert!(resolves(&local, &[]));
         let none = ModelEndpoint::default();
         assert!(resolves(&none, &[("OPENAI_API_KEY", "k")]));
         assert!(resolves(&none, &[("OPENAI_BASE_URL", "http://127.0.0.1:1")]));
         assert!(!resolves(&none, &[("OPENAI_API_KEY", " ")]));
-        let broken = ModelEndpoint { base_url: Some("ftp://x".to_owned()), api_key_env: None };
+        let broken = at("ftp://x");
         assert!(error("openai:m", &broken).contains("it is not an http or https URL"));
     }
 

@@ -15,7 +15,7 @@ use kinfolk_actors::time::Millis;
 use serde_json::{Map, Value};
 
 use super::{estimate, scripted};
-use crate::ports::model::{ModelCall, ModelError, ModelProvider};
+use crate::ports::model::{ModelCall, ModelError, ModelProvider, Purpose};
 use view::View;
 
 mod lead;
@@ -53,13 +53,22 @@ impl PlannedCall {
     }
 }
 
+/// What stands for what it has seen. It decides from its messages alone, so it looks again.
+const SUMMARY: &str = "Goal: what the newest message of the user asks. Done: parts of the workspace \
+                       were looked at. To do: look at what the answer rests on once more, then \
+                       answer.";
+
 fn next_move(view: &View<'_>) -> Move {
     if view.leads() { lead::next_move(view) } else { scout::next_move(view) }
 }
 
 impl ModelProvider for Explorer {
     fn call<'a>(&'a self, call: ModelCall<'a>) -> BoxFuture<'a, Result<RawReply, ModelError>> {
-        let (text, planned) = match next_move(&View::new(call.request)) {
+        let next = match call.purpose {
+            Purpose::Reply => next_move(&View::new(call.request)),
+            Purpose::Summary | Purpose::SummaryAgain => Move::Answer(SUMMARY.to_owned()),
+        };
+        let (text, planned) = match next {
             Move::Call(text, planned) => (text, planned),
             Move::Answer(text) => (text, Vec::new()),
         };

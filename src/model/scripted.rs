@@ -20,6 +20,11 @@
 //! [[reply]]
 //! agent = "helper"
 //! stall = true              # never answers
+//!
+//! [[reply]]
+//! agent = "lead"
+//! kind = "summary"          # answers the request for a summary of the lead's first compaction;
+//! text = "Goal: boats."     # `turn` is which compaction of the run, `summary_again` the second try
 //! ```
 //!
 //! `arguments` is a table, or text that is sent as it stands (also text that is not JSON). Turns
@@ -40,7 +45,7 @@ use kinfolk_actors::time::Millis;
 use kinfolk_actors::usage::Usage;
 
 use super::estimate;
-use crate::ports::model::{Delta, DeltaSink, ModelCall, ModelError, ModelProvider};
+use crate::ports::model::{Delta, DeltaSink, ModelCall, ModelError, ModelProvider, Purpose};
 
 mod file;
 
@@ -88,7 +93,7 @@ pub enum ScriptError {
 /// The adapter. See the module for the format of its file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scripted {
-    replies: HashMap<String, HashMap<u32, ScriptedReply>>,
+    replies: HashMap<String, HashMap<(Purpose, u32), ScriptedReply>>,
 }
 
 /// One reply of a script.
@@ -174,8 +179,28 @@ impl ScriptBuilder {
     /// `turn`, from 1. A later reply replaces an earlier one of the same agent and turn.
     #[must_use]
     pub fn reply(mut self, agent: &str, turn: u32, reply: ScriptedReply) -> Self {
-        self.script.replies.entry(agent.to_owned()).or_default().insert(turn, reply);
+        self.set(agent, (Purpose::Reply, turn), reply);
         self
+    }
+
+    /// Adds the answer to the request for a summary in an agent's compaction `n` of the run; the
+    /// first is 1. A model whose answer is no summary is asked a second time: see
+    /// [`summary_again`](Self::summary_again).
+    #[must_use]
+    pub fn summary(mut self, agent: &str, n: u32, reply: ScriptedReply) -> Self {
+        self.set(agent, (Purpose::Summary, n), reply);
+        self
+    }
+
+    /// The same for the second request, which is sent if the first answer is no summary.
+    #[must_use]
+    pub fn summary_again(mut self, agent: &str, n: u32, reply: ScriptedReply) -> Self {
+        self.set(agent, (Purpose::SummaryAgain, n), reply);
+        self
+    }
+
+    fn set(&mut self, agent: &str, place: (Purpose, u32), reply: ScriptedReply) {
+        self.script.replies.entry(agent.to_owned()).or_default().insert(place, reply);
     }
 
     /// The finished script.
@@ -212,16 +237,21 @@ impl Scripted {
         file::parse(&text, &name)
     }
 
-    fn find(&self, agent: &str, turn: u32) -> Option<&ScriptedReply> {
-        let of = |agent: &str| self.replies.get(agent)?.get(&turn);
+    fn find(&self, agent: &str, place: (Purpose, u32)) -> Option<&ScriptedReply> {
+        let of = |agent: &str| self.replies.get(agent)?.get(&place);
         of(agent).or_else(|| of(ANY_AGENT))
     }
 
     async fn play(&self, call: ModelCall<'_>) -> Result<RawReply, ModelError> {
         let turn = call.number.0;
-        let Some(reply) = self.find(call.agent, turn) else {
+        let Some(reply) = self.find(call.agent, (call.purpose, turn)) else {
+            let kind = match call.purpose {
+                Purpose::Reply => "",
+                Purpose::Summary => ", kind `summary`",
+                Purpose::SummaryAgain => ", kind `summary_again`",
+            };
             let message = format!(
-                "the script has no reply for agent `{}`, turn {turn}; add one to the script",
+                "the script has no reply for agent `{}`, turn {turn}{kind}; add one to the script",
                 call.agent
             );
             return Err(Failure::new(ErrorCode::ModelScriptExhausted, message).into());

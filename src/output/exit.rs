@@ -8,7 +8,7 @@ pub const COMPLETED: u8 = 0;
 pub const FAILED: u8 = 1;
 /// The command line, the environment or the family file is wrong.
 pub const USAGE: u8 = 2;
-/// A limit stopped the run.
+/// A limit stopped the run, or it was interrupted and can be resumed.
 pub const LIMIT: u8 = 3;
 /// The run waits for an answer or an approval.
 pub const PARKED: u8 = 4;

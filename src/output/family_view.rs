@@ -6,15 +6,21 @@ use std::sync::Arc;
 
 use kinfolk_actors::budget::Ledger;
 use kinfolk_actors::call::CallStatus;
+use kinfolk_actors::compaction::CompactionSettings;
 use kinfolk_actors::event::{
-    Event, FinishReason, Message, Outcome, Recorded, RunStarted, SubagentStarted,
+    Event, FinishReason, Message, Outcome, Recorded, RunFinished, RunStarted, SubagentStarted,
 };
 use kinfolk_actors::failure::Failure;
-use kinfolk_actors::family::Role;
-use kinfolk_actors::id::{AgentId, Attempt, CallId, Offset, RunId, SessionId};
+use kinfolk_actors::family::{Family, Invocation, Role, ToolChoicePlan};
+use kinfolk_actors::id::{AgentId, AskId, Attempt, CallId, RunId, SessionId};
+use kinfolk_actors::limits::Limits;
+use kinfolk_actors::money::Money;
+use kinfolk_actors::policy::Policy;
 use kinfolk_actors::time::{Millis, Timestamp};
 use kinfolk_actors::usage::Usage;
 use serde::Serialize;
+
+use crate::control::asks::{OpenAsk, OpenAsks};
 
 /// One run of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,6 +47,12 @@ pub struct FamilyView {
     pub text: Option<Arc<str>>,
     /// The sums of the whole family.
     pub usage: Usage,
+    /// What it cost, in US dollars; none before its end, or if a price is not known.
+    pub cost_usd: Option<Money>,
+    /// Whether it rests and can be resumed.
+    pub interrupted: bool,
+    /// The approvals and questions that wait for a person.
+    pub waits_for: Vec<AskId>,
     /// The agents, the lead first, in the order of their starts.
     pub agents: Vec<AgentView>,
 }
@@ -64,6 +76,8 @@ pub struct AgentView {
     pub status: Option<Outcome>,
     /// What it used, its own subagents not included.
     pub usage: Usage,
+    /// What it cost, in US dollars; none before the run's end, or if a price is not known.
+    pub cost_usd: Option<Money>,
     /// Its calls in the order in which it made them.
     pub calls: Vec<CallView>,
 }
@@ -120,6 +134,8 @@ impl FamilyView {
 struct Fold {
     view: FamilyView,
     ledger: Ledger,
+    asks: OpenAsks,
+    interrupted: bool,
     started: Timestamp,
 }
 
@@ -134,6 +150,7 @@ impl Fold {
             task: Arc::clone(&start.input),
             status: None,
             usage: Usage::default(),
+            cost_usd: None,
             calls: Vec::new(),
         };
         let view = FamilyView {
@@ -148,14 +165,24 @@ impl Fold {
             duration_ms: Millis(0),
             text: None,
             usage: Usage::default(),
+            cost_usd: None,
+            interrupted: false,
+            waits_for: Vec::new(),
             agents: vec![lead],
         };
-        Self { view, ledger: Ledger::default(), started: recorded.at }
+        let ledger = Ledger::new(Arc::new(bare_family(start)));
+        Self { view, ledger, asks: OpenAsks::default(), interrupted: false, started: recorded.at }
     }
 
     fn take(&mut self, recorded: &Recorded) {
         let agent = recorded.agent;
         self.ledger.record(recorded.run, agent, recorded.at, &recorded.event);
+        self.asks.take(recorded);
+        self.interrupted = match &recorded.event {
+            Event::RunInterrupted(_) => true,
+            Event::RunResumed(_) => false,
+            _ => self.interrupted,
+        };
         self.view.attempt = recorded.attempt;
         self.view.duration_ms = recorded.at.since(self.started);
         match &recorded.event {
@@ -184,23 +211,45 @@ impl Fold {
                     view.status = Some(finished.status);
                 }
             }
-            Event::RunFinished(finished) => {
-                self.view.outcome = Some(finished.outcome);
-                self.view.finish_reason = Some(finished.finish_reason);
-                self.view.error = finished.error.clone();
-                self.view.duration_ms = finished.duration_ms;
-                self.view.text = Some(Arc::clone(&finished.text));
-                if let Some(lead) = self.agent(AgentId::LEAD) {
-                    lead.status = Some(finished.outcome);
-                }
-            }
+            Event::RunFinished(finished) => self.end(finished),
             Event::RunStarted(_)
             | Event::RunResumed(_)
             | Event::Message(Message::User(_))
             | Event::ModelRequest(_)
             | Event::ModelFailed(_)
             | Event::ToolStarted(_)
+            | Event::RunInterrupted(_)
+            | Event::CallAudited(_)
+            | Event::CallDeferred(_)
+            | Event::ToolsActivated(_)
+            | Event::ApprovalRequested(_)
+            | Event::ApprovalSettled(_)
+            | Event::QuestionAsked(_)
+            | Event::QuestionAnswered(_)
+            | Event::CompactionAsked
+            | Event::InterruptAsked { .. }
+            | Event::CompactionStarted(_)
+            | Event::CompactionFinished(_)
+            | Event::LimitWarning(_)
+            | Event::LimitReached(_)
             | Event::Ending(_) => {}
+        }
+    }
+
+    fn end(&mut self, finished: &RunFinished) {
+        self.view.outcome = Some(finished.outcome);
+        self.view.finish_reason = Some(finished.finish_reason);
+        self.view.error = finished.error.clone();
+        self.view.duration_ms = finished.duration_ms;
+        self.view.text = Some(Arc::clone(&finished.text));
+        self.view.cost_usd = finished.cost_usd;
+        for used in &finished.agents {
+            if let Some(view) = self.agent(used.agent) {
+                view.cost_usd = used.cost_usd;
+            }
+        }
+        if let Some(lead) = self.agent(AgentId::LEAD) {
+            lead.status = Some(finished.outcome);
         }
     }
 
@@ -217,6 +266,7 @@ impl Fold {
             task: Arc::clone(&started.task),
             status: None,
             usage: Usage::default(),
+            cost_usd: None,
             calls: Vec::new(),
         });
     }
@@ -231,11 +281,38 @@ impl Fold {
 
     /// The sums are the ledger's own, so that they never differ from those of the run's end.
     fn finish(mut self) -> FamilyView {
-        let facts = self.ledger.facts(self.started, Offset(0));
-        self.view.usage = facts.total_usage();
+        self.view.usage = self.ledger.total_usage();
         for agent in &mut self.view.agents {
-            agent.usage = facts.usage_of(agent.agent);
+            agent.usage = self.ledger.usage_of(agent.agent);
         }
+        self.view.interrupted = self.interrupted;
+        self.view.waits_for = self.asks.open().map(OpenAsk::id).collect();
         self.view
+    }
+}
+
+/// A family for the ledger, which counts the same tokens whatever the family is. Prices stand in
+/// the run's end.
+fn bare_family(start: &RunStarted) -> Family {
+    let lead = Invocation {
+        prompt: "".into(),
+        model: Arc::clone(&start.model),
+        tools: Arc::from([]),
+        tool_choice: ToolChoicePlan::default(),
+        limits: Limits::default(),
+    };
+    Family {
+        lead,
+        subagents: Vec::new(),
+        caps: start.limits.caps,
+        limits: start.limits.limits,
+        on_limit: start.limits.on_limit,
+        child_budget: start.limits.child_budget,
+        policy: Policy::default(),
+        approval_timeout: None,
+        compaction: CompactionSettings::default(),
+        commands: BTreeMap::new(),
+        models: BTreeMap::new(),
+        workspace: None,
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::family_view::{AgentView, CallView, FamilyView};
 use super::plain;
-use super::text::{agent_name, plural, seconds, usage, word};
+use super::text::{agent_name, cost, plural, seconds, usage, word};
 use crate::events::rfc3339;
 use crate::ports::store::SessionSummary;
 use crate::settings::value::OutputFormat;
@@ -82,6 +82,7 @@ fn family_text(view: &FamilyView, to: &mut dyn Write) -> io::Result<()> {
             format!("{} ({})", word(&outcome), word(&reason))
         }
         (Some(outcome), _) => word(&outcome),
+        (None, _) if view.interrupted => "interrupted".to_owned(),
         (None, _) => "unfinished".to_owned(),
     };
     let (session, run, attempt) = (&view.session, view.run, view.attempt.0);
@@ -89,7 +90,8 @@ fn family_text(view: &FamilyView, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to, "run {run} of session {session}: {state}, attempt {attempt}, {time}")?;
     writeln!(to, "  asked: {}", plain::line(&view.input, PART))?;
     writeln!(to, "  model: {}", plain::line(&view.model, PART))?;
-    writeln!(to, "  total: {}", usage(&view.usage))?;
+    writeln!(to, "  total: {}{}", usage(&view.usage), cost(view.cost_usd))?;
+    view.waits_for.iter().try_for_each(|ask| writeln!(to, "  waits for the answer to {ask}"))?;
     if let Some(error) = &view.error {
         writeln!(to, "  error: {}", plain::line(&error.to_string(), PART))?;
     }
@@ -132,7 +134,7 @@ fn agent_text(agent: &AgentView, depth: usize, to: &mut dyn Write) -> io::Result
         }
         None => AgentId::LEAD.to_string(),
     };
-    writeln!(to, "{indent}{name}: {status}, {}", usage(&agent.usage))?;
+    writeln!(to, "{indent}{name}: {status}, {}{}", usage(&agent.usage), cost(agent.cost_usd))?;
     if agent.role.is_some() {
         writeln!(to, "{indent}  task: {}", plain::line(&agent.task, PART))?;
     }

@@ -1,17 +1,20 @@
 //! One run of a family, as each way of showing it must look.
 
+mod asking;
 mod inspect;
 mod live;
 
 use std::sync::Arc;
 
-use kinfolk_actors::call::{CallKind, CallResult, CallStatus, EffectClass, ProposedCall};
+use kinfolk_actors::call::{CallKind, CallResult, CallStatus, EffectClass, Gate, ProposedCall};
 use kinfolk_actors::event::{
-    AgentUsage, Event, Finish, FinishReason, Message, Outcome, Recorded, Reply, RunFinished,
-    RunStarted, SubagentFinished, SubagentStarted, ToolFinished, ToolStarted, UserMessage,
+    AgentUsage, ChildMode, Event, Finish, FinishReason, Message, Outcome, Recorded, Reply,
+    RunFinished, RunKind, RunStarted, Source, SubagentFinished, SubagentStarted, ToolFinished,
+    ToolStarted, UserMessage,
 };
-use kinfolk_actors::family::{Caps, FamilyHash, Role};
+use kinfolk_actors::family::{Delivery, FamilyHash, FamilyLimits, Placement, Role};
 use kinfolk_actors::id::{AgentId, Attempt, CallId, Offset, RequestNo, RunId};
+use kinfolk_actors::money::Money;
 use kinfolk_actors::time::{Millis, Timestamp};
 use kinfolk_actors::usage::Usage;
 
@@ -30,6 +33,7 @@ fn proposed(id: CallId, name: &str, arguments: &str, kind: CallKind) -> Proposed
         name: name.into(),
         arguments: arguments.into(),
         kind,
+        gate: Gate::Pass,
         provider_id: "".into(),
     }
 }
@@ -64,9 +68,16 @@ fn finished(outcome: Outcome, finish_reason: FinishReason, text: &str) -> RunFin
         text: text.into(),
         error: None,
         usage,
+        cost_usd: None,
+        detail: None,
         agents: vec![
-            AgentUsage { agent: AgentId::LEAD, name: "lead".into(), usage: lead },
-            AgentUsage { agent: SUB, name: "explorer".into(), usage: sub },
+            AgentUsage {
+                agent: AgentId::LEAD,
+                name: "lead".into(),
+                usage: lead,
+                cost_usd: Some(Money::from_pico(2_000_000_000)),
+            },
+            AgentUsage { agent: SUB, name: "explorer".into(), usage: sub, cost_usd: None },
         ],
         duration_ms: Millis(3_250),
     }
@@ -80,6 +91,11 @@ fn sub_started() -> Event {
         task: "count\nthe files".into(),
         label: Some("count \u{1b}[2J".into()),
         write_scope: Vec::new(),
+        goal: None,
+        context: None,
+        mode: ChildMode::Foreground,
+        delivery: Delivery::Answer,
+        placement: Placement::Runtime,
         for_call: call(AgentId::LEAD, 0),
         depth: 1,
     })
@@ -105,11 +121,11 @@ fn explorer_events() -> Vec<Event> {
     };
     let started = |n| {
         let (name, arguments) = ("read_file".into(), path.into());
-        Event::ToolStarted(ToolStarted { call: call(SUB, n), name, arguments })
+        Event::ToolStarted(ToolStarted { call: call(SUB, n), name, arguments, deadline: None })
     };
     let failed = (CallStatus::Error, "no\nfile \u{9b}31m");
     vec![
-        Event::Message(Message::User(UserMessage { text: "count".into(), for_call: None })),
+        Event::Message(Message::User(UserMessage::new(Source::Input, "count"))),
         reply("", vec![read(0), read(1)], tokens(200, 20)),
         started(0),
         tool_finished(call(SUB, 0), "read_file", (CallStatus::Ok, "x"), 12),
@@ -120,6 +136,7 @@ fn explorer_events() -> Vec<Event> {
             subagent: SUB,
             status: Outcome::Completed,
             summary: "two".into(),
+            finish_reason: FinishReason::Completed,
             usage: Usage { turns: 2, tool_calls: 2, ..tokens(500, 50) },
             error: None,
         }),
@@ -132,7 +149,8 @@ fn story() -> Vec<Recorded> {
     let start = RunStarted {
         input: "how many?".into(),
         model: "openai:m".into(),
-        limits: Caps::default(),
+        limits: FamilyLimits::default(),
+        kind: RunKind::Request,
         family: FamilyHash([0; 32]),
         parent_run: None,
     };

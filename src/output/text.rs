@@ -1,22 +1,25 @@
 //! Events as plain lines: who does what, with the time since the run was first seen.
 
+mod asking;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kinfolk_actors::call::CallStatus;
 use kinfolk_actors::event::{
-    Event, Finish, Message, Outcome, Recorded, Reply, RunFinished, SubagentFinished,
+    ChildMode, Event, Finish, Message, Outcome, Recorded, Reply, RunFinished, SubagentFinished,
     SubagentStarted, ToolFinished, ToolStarted,
 };
 use kinfolk_actors::failure::Failure;
-use kinfolk_actors::family::CALL_SUBAGENT;
 use kinfolk_actors::id::AgentId;
+use kinfolk_actors::money::Money;
 use kinfolk_actors::time::{Millis, Timestamp};
 use kinfolk_actors::usage::Usage;
 
 use super::plain;
 use super::renderer::Style;
 use crate::events::{Progress, ProgressKind, RunEvent};
+use crate::settings::agent_tools::starts_subagents;
 
 /// The columns that one argument, name or message may take inside of a line.
 const PART: usize = 60;
@@ -47,6 +50,8 @@ enum Tone {
     Plain,
     Good,
     Bad,
+    /// A person has to act, or soon will.
+    Asks,
 }
 
 impl TextLines {
@@ -74,11 +79,10 @@ impl TextLines {
                 let what = format!("run {} with {}", recorded.run, start.model);
                 (Tone::Plain, Some(what))
             }
-            Event::RunResumed(resumed) => {
-                let what = format!("run {} resumed, attempt {}", recorded.run, resumed.attempt.0);
-                (Tone::Plain, Some(what))
-            }
-            Event::Message(Message::User(_)) | Event::ModelRequest(_) => (Tone::Plain, None),
+            Event::RunResumed(resumed) => (Tone::Plain, Some(asking::resumed(recorded, resumed))),
+            Event::RunInterrupted(interrupted) => asking::interrupted(interrupted),
+            Event::Message(Message::User(message)) => (Tone::Plain, asking::heard(message)),
+            Event::ModelRequest(requested) => (Tone::Plain, asking::closing(requested)),
             Event::Message(Message::Assistant(reply)) => (Tone::Plain, said(reply)),
             Event::ModelFailed(failed) => {
                 (Tone::Bad, Some(format!("model request failed: {}", failure(&failed.error))))
@@ -87,6 +91,22 @@ impl TextLines {
             Event::ToolFinished(finished) => tool_finished(finished),
             Event::SubagentStarted(started) => (Tone::Plain, Some(self.subagent_started(started))),
             Event::SubagentFinished(finished) => subagent_finished(finished),
+            Event::CallAudited(audited) => (Tone::Plain, asking::audited(audited)),
+            Event::CallDeferred(deferred) => (Tone::Asks, Some(asking::deferred(deferred))),
+            Event::ToolsActivated(activated) => (Tone::Plain, Some(asking::activated(activated))),
+            Event::ApprovalRequested(requested) => (Tone::Asks, Some(asking::approval(requested))),
+            Event::ApprovalSettled(settled) => asking::settled(settled),
+            Event::QuestionAsked(asked) => asking::question(asked),
+            Event::QuestionAnswered(answered) => (Tone::Plain, Some(asking::answered(answered))),
+            Event::CompactionAsked => (Tone::Plain, Some("is asked to compact".to_owned())),
+            Event::InterruptAsked { reason } => {
+                let what = format!("is asked to rest: {}", plain::line(reason, PART));
+                (Tone::Plain, Some(what))
+            }
+            Event::CompactionStarted(started) => (Tone::Plain, Some(asking::compacts(started))),
+            Event::CompactionFinished(finished) => asking::compacted(finished),
+            Event::LimitWarning(warning) => (Tone::Asks, Some(asking::warned(warning))),
+            Event::LimitReached(reached) => (Tone::Asks, Some(asking::reached(reached))),
             Event::Ending(ending) => {
                 (Tone::Plain, Some(format!("ending: {}", plain::line(&ending.reason, PART))))
             }
@@ -100,12 +120,18 @@ impl TextLines {
         if let Event::RunFinished(RunFinished { error: Some(error), .. }) = &recorded.event {
             work.extend(plain::wrap(&failure(error), self.style.width, ERROR_LINES));
         }
+        // An id is never cut: an answer names it.
+        work.extend(asking::id(&recorded.event).map(|id| format!("{:>7} {id}", "")));
         Shown { work, answer }
     }
 
     fn subagent_started(&mut self, started: &SubagentStarted) -> String {
         let name = agent_name(started.subagent, &started.name, started.label.as_ref());
-        let what = format!("starts {name}: {}", plain::line(&started.task, PART));
+        let how = match started.mode {
+            ChildMode::Foreground => "",
+            ChildMode::Background => " in the background",
+        };
+        let what = format!("starts {name}{how}: {}", plain::line(&started.task, PART));
         self.agents.insert(started.subagent, name);
         what
     }
@@ -131,6 +157,7 @@ impl TextLines {
             (false, _) | (true, Tone::Plain) => format!("{elapsed} {rest}"),
             (true, Tone::Good) => format!("{elapsed} \u{1b}[32m{rest}\u{1b}[0m"),
             (true, Tone::Bad) => format!("{elapsed} \u{1b}[31m{rest}\u{1b}[0m"),
+            (true, Tone::Asks) => format!("{elapsed} \u{1b}[33m{rest}\u{1b}[0m"),
         }
     }
 }
@@ -172,7 +199,8 @@ fn tool_started(started: &ToolStarted) -> String {
 
 fn tool_finished(finished: &ToolFinished) -> (Tone, Option<String>) {
     let status = word(&finished.result.status);
-    if finished.name.as_ref() == CALL_SUBAGENT && finished.result.status == CallStatus::Ok {
+    // What they started shows itself.
+    if starts_subagents(&finished.name) && finished.result.status == CallStatus::Ok {
         return (Tone::Plain, None);
     }
     let name = plain::line(&finished.name, PART);
@@ -208,7 +236,11 @@ fn run_finished(finished: &RunFinished) -> (Tone, Option<String>) {
     let time = seconds(finished.duration_ms);
     let agents = plural(u64::try_from(finished.agents.len()).unwrap_or(u64::MAX), "agent");
     let sums = usage(&finished.usage);
-    (tone_of(finished.outcome), Some(format!("{outcome}{reason} in {time}, {agents}, {sums}")))
+    let cost = cost(finished.cost_usd);
+    let detail = finished.detail.as_ref();
+    let detail = detail.map_or_else(String::new, |text| format!("; {}", plain::line(text, PART)));
+    let what = format!("{outcome}{reason} in {time}, {agents}, {sums}{cost}{detail}");
+    (tone_of(finished.outcome), Some(what))
 }
 
 fn tone_of(outcome: Outcome) -> Tone {
@@ -242,6 +274,11 @@ pub(super) fn usage(usage: &Usage) -> String {
         usage.input_tokens,
         usage.output_tokens
     )
+}
+
+/// `, 0.25 USD`; nothing where a price is not known.
+pub(super) fn cost(cost: Option<Money>) -> String {
+    cost.map_or_else(String::new, |money| format!(", {money} USD"))
 }
 
 pub(super) fn plural(count: u64, what: &str) -> String {

@@ -27,18 +27,34 @@ pub struct ModelCall<'a> {
     pub request: &'a ModelRequest,
     /// Who asks: `lead`, or the subagent's name.
     pub agent: &'a str,
-    /// Which of the agent's requests of the run it is, from 1.
+    /// What the reply is for.
+    pub purpose: Purpose,
+    /// Which of the agent's requests of the run it is, from 1; for a summary, which of its
+    /// compactions.
     pub number: RequestNo,
     /// Where the parts of the reply go while it arrives.
     pub deltas: &'a dyn DeltaSink,
 }
 
+/// What a reply is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// The agent's next step.
+    #[default]
+    Reply,
+    /// The summary of a history.
+    Summary,
+    /// The same, asked once more because the first answer was no summary.
+    SummaryAgain,
+}
+
 impl fmt::Debug for ModelCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { request, agent, number, deltas: _ } = self;
+        let Self { request, agent, purpose, number, deltas: _ } = self;
         f.debug_struct("ModelCall")
             .field("model", &request.model)
             .field("agent", agent)
+            .field("purpose", purpose)
             .field("number", number)
             .finish_non_exhaustive()
     }

@@ -18,7 +18,7 @@ pub trait RunTool: Send + Sync + 'static {
     ///
     /// It must not block its thread: a blocked thread cannot be ended. The call is answered when its
     /// time is up or it is cancelled, but the thread is lost until the future gives it back.
-    fn run(&self, call: Call) -> BoxFuture<'static, ToolOutput>;
+    fn run(&self, call: Call) -> BoxFuture<'static, ToolAnswer>;
 }
 
 /// One call of a tool.
@@ -64,6 +64,31 @@ impl Call {
     #[must_use]
     pub fn cancelled(&self) -> CancellationToken {
         self.cancelled.clone()
+    }
+}
+
+/// What a run of a tool comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolAnswer {
+    /// The call is done.
+    Done(ToolOutput),
+    /// The result comes later, minutes or days, also after a restart: the host delivers it under
+    /// the call's id ([`RunControl::deliver`](crate::RunControl::deliver)). Meanwhile nothing of the run is held
+    /// for it.
+    Later,
+}
+
+impl ToolAnswer {
+    /// The result comes later; see [`ToolAnswer::Later`].
+    #[must_use]
+    pub fn later() -> Self {
+        Self::Later
+    }
+}
+
+impl From<ToolOutput> for ToolAnswer {
+    fn from(output: ToolOutput) -> Self {
+        Self::Done(output)
     }
 }
 

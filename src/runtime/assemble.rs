@@ -1,23 +1,22 @@
 //! From a family as it was written to one that can run: everything that it names is found, and
 //! what is frozen gets its content hash.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod written;
+
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kinfolk_actors::brain::Brain;
-use kinfolk_actors::call::EffectClass;
 use kinfolk_actors::family::{
-    CALL_SUBAGENT, Family as FrozenFamily, FamilyHash, Invocation, ModelEndpoint, Role,
-    SubagentSpec, ToolSpec,
+    Family as FrozenFamily, FamilyHash, Invocation, ModelEndpoint, Placement, ToolSpec,
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::definition::{Family, Source, Subagent, Written};
+use crate::definition::{Family, Source};
 use crate::family::activation::Frozen;
 use crate::model::catalog;
 use crate::ports::model::ModelProvider;
-use crate::settings::subagent_tool::call_subagent;
+use crate::settings::agent_tools::is_agent_tool;
 use crate::tools::command::{NoProgram, command_tool};
 use crate::tools::tool::Tool;
 use crate::tools::toolbox::{Toolbox, ToolboxError};
@@ -98,18 +97,14 @@ pub enum FamilyError {
 impl Registry {
     /// Finds everything that a family names.
     pub fn assemble(&self, family: &Family) -> Result<Frozen, FamilyError> {
-        let brain = Arc::clone(&family.brain);
         match &family.source {
-            Source::Written(written) => {
-                let frozen = self.freeze(written)?;
-                self.equip(Arc::new(frozen), &written.tools, brain)
-            }
-            Source::Frozen(frozen) => self.equip(Arc::clone(frozen), &[], brain),
+            Source::Written(written) => self.equip(Arc::new(self.freeze(written)?), family),
+            Source::Frozen(frozen) => self.equip(Arc::clone(frozen), family),
         }
     }
 
-    /// Finds everything that a family from the journal names. What cannot be frozen, functions and
-    /// the brain, is taken from the family that the host has given its session, if it has.
+    /// Finds everything that a family from the journal names. What cannot be frozen, functions,
+    /// executors and the brain, is taken from the family that the host has given its session, if it has.
     pub fn revive(
         &self,
         frozen: FrozenFamily,
@@ -118,30 +113,27 @@ impl Registry {
         let Some(given) = given else {
             return self.assemble(&Family::frozen(frozen));
         };
+        self.equip(Arc::new(frozen), given)
+    }
+
+    /// Finds everything that a frozen family names. The tools of the family that is given go
+    /// before those of the runtime.
+    fn equip(&self, family: Arc<FrozenFamily>, given: &Family) -> Result<Frozen, FamilyError> {
         let tools = match &given.source {
             Source::Written(written) => written.tools.as_slice(),
             Source::Frozen(_) => &[],
         };
-        self.equip(Arc::new(frozen), tools, Arc::clone(&given.brain))
-    }
-
-    /// Finds everything that a frozen family names. `tools` go before those of the runtime.
-    fn equip(
-        &self,
-        family: Arc<FrozenFamily>,
-        tools: &[Tool],
-        brain: Arc<dyn Brain>,
-    ) -> Result<Frozen, FamilyError> {
         let (json, hash) = freeze_text(&family)?;
         let toolbox = Arc::new(self.toolbox(&family, tools)?);
         let mut models = HashMap::new();
-        for invocation in family.invocations() {
-            let model = &invocation.model;
+        let invoked = family.invocations().map(|invocation| &invocation.model);
+        for model in invoked.chain(&family.compaction.model) {
             if !models.contains_key(model) {
                 models.insert(Arc::clone(model), self.model(&family, model)?);
             }
         }
-        Ok(Frozen { family, hash, json, toolbox, models, brain })
+        let (brain, executors) = (Arc::clone(&given.brain), given.executors.clone());
+        Ok(Frozen { family, hash, json, toolbox, models, brain, executors })
     }
 
     fn model(
@@ -154,7 +146,8 @@ impl Registry {
         }
         let mut endpoint = family.models.get(&**model).cloned().unwrap_or_default();
         if *model == family.lead.model {
-            let ModelEndpoint { base_url, api_key_env } = self.lead_endpoint.clone();
+            // What is known of the model was frozen with the family and stays as it was.
+            let ModelEndpoint { base_url, api_key_env, profile: _ } = self.lead_endpoint.clone();
             endpoint.base_url = base_url.or(endpoint.base_url);
             endpoint.api_key_env = api_key_env.or(endpoint.api_key_env);
         }
@@ -175,7 +168,7 @@ impl Registry {
         }
         let mut named: BTreeMap<Arc<str>, ToolSpec> = BTreeMap::new();
         for (agent, invocation) in named_invocations(family) {
-            for spec in invocation.tools.iter().filter(|spec| &*spec.name != CALL_SUBAGENT) {
+            for spec in invocation.tools.iter().filter(|spec| runs_here(spec)) {
                 let command = family.commands.get(&*spec.name);
                 if let Some(command) = command {
                     let tool = command_tool(spec.clone(), command.clone())?;
@@ -198,40 +191,16 @@ impl Registry {
         }
         Ok(Arc::new(workspace).tools().into())
     }
+}
 
-    /// Turns what a host wrote into what is frozen.
-    fn freeze(&self, written: &Written) -> Result<FrozenFamily, FamilyError> {
-        let model = written.model.clone().or_else(|| self.default_model.clone());
-        let model = model.ok_or(FamilyError::NoModel)?;
-        let mut tools: Vec<ToolSpec> =
-            written.tools.iter().map(|tool| tool.spec().clone()).collect();
-        if let Some(directory) = &written.workspace {
-            let more = self.workspace_tools(directory)?;
-            tools.extend(more.iter().map(|tool| tool.spec().clone()));
-        }
-        let names: Vec<&str> = written.subagents.iter().map(|one| &*one.name).collect();
-        check_distinct(&written.subagents)?;
-        let delegate = (!names.is_empty()).then(|| call_subagent(&names));
-        check_tools(tools.iter().chain(&delegate))?;
-        let subagent = |one: &Subagent| frozen_subagent(one, &tools, delegate.as_ref(), &model);
-        let subagents: Vec<SubagentSpec> =
-            written.subagents.iter().map(subagent).collect::<Result<_, _>>()?;
-        let workspace = written.workspace.as_deref().map(canonical).transpose()?;
-        Ok(FrozenFamily {
-            lead: Invocation {
-                prompt: Arc::clone(&written.prompt),
-                model: Arc::clone(&model),
-                tools: tools.iter().chain(&delegate).cloned().collect(),
-                tool_choice: written.tool_choice,
-            },
-            subagents,
-            caps: written.caps,
-            approval: written.approval,
-            commands: BTreeMap::new(),
-            models: BTreeMap::new(),
-            workspace,
-        })
-    }
+/// Whether a toolbox has to have the tool: the agents' own tools are the kernel's, and a client's
+/// are run by the client.
+fn runs_here(spec: &ToolSpec) -> bool {
+    let here = match spec.placement {
+        Placement::Runtime => true,
+        Placement::Client => false,
+    };
+    here && !is_agent_tool(&spec.name)
 }
 
 /// The JSON text of a frozen family and its content hash.
@@ -244,82 +213,6 @@ fn freeze_text(family: &FrozenFamily) -> Result<(Arc<str>, FamilyHash), FamilyEr
 /// Reads a frozen family back.
 pub(crate) fn thaw(json: &str) -> Result<FrozenFamily, FamilyError> {
     serde_json::from_str(json).map_err(|error| FamilyError::Frozen(error.to_string()))
-}
-
-/// One name for each directory, whatever links lead to it: the workspace's lease goes by it.
-fn canonical(directory: &Path) -> Result<String, FamilyError> {
-    let path = Workspace::open(directory)?.root().to_owned();
-    match path.to_str() {
-        Some(text) => Ok(text.to_owned()),
-        None => Err(FamilyError::WorkspaceName(path)),
-    }
-}
-
-/// The names that a model is told have to be distinct, the built-in ones among them.
-fn check_tools<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> Result<(), FamilyError> {
-    let mut seen = BTreeSet::new();
-    for spec in specs {
-        if !seen.insert(&spec.name) {
-            return Err(ToolboxError::Duplicate { name: Arc::clone(&spec.name) }.into());
-        }
-    }
-    Ok(())
-}
-
-/// The same rule as in a family file.
-fn is_subagent_name(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let reserved = matches!(name, "lead" | "all") || name.starts_with("sub-");
-    (1..=64).contains(&name.len()) && name.chars().all(allowed) && !reserved
-}
-
-fn check_distinct(subagents: &[Subagent]) -> Result<(), FamilyError> {
-    if let Some(one) = subagents.iter().find(|one| !is_subagent_name(&one.name)) {
-        return Err(FamilyError::SubagentName(Arc::clone(&one.name)));
-    }
-    let mut seen = BTreeSet::new();
-    match subagents.iter().find(|one| !seen.insert(&one.name)) {
-        Some(twice) => Err(FamilyError::DuplicateSubagent(Arc::clone(&twice.name))),
-        None => Ok(()),
-    }
-}
-
-fn frozen_subagent(
-    subagent: &Subagent,
-    tools: &[ToolSpec],
-    delegate: Option<&ToolSpec>,
-    model: &Arc<str>,
-) -> Result<SubagentSpec, FamilyError> {
-    let allowed = |spec: &ToolSpec| match subagent.role {
-        Role::Explore => spec.effect == EffectClass::ReadOnly || &*spec.name == CALL_SUBAGENT,
-        Role::Task => true,
-    };
-    let tools: Vec<ToolSpec> = match &subagent.tools {
-        None => tools.iter().filter(|spec| allowed(spec)).cloned().collect(),
-        Some(names) => {
-            let find = |name: &Arc<str>| {
-                let spec = tools.iter().chain(delegate).find(|spec| spec.name == *name);
-                let known = tools.iter().map(|spec| &spec.name);
-                spec.ok_or_else(|| unknown_tool(&subagent.name, name, known)).cloned()
-            };
-            names.iter().map(find).collect::<Result<_, _>>()?
-        }
-    };
-    if let Some(spec) = tools.iter().find(|spec| !allowed(spec)) {
-        let (agent, tool) = (Arc::clone(&subagent.name), Arc::clone(&spec.name));
-        return Err(FamilyError::ChangingTool { agent, tool });
-    }
-    Ok(SubagentSpec {
-        name: Arc::clone(&subagent.name),
-        description: Arc::clone(&subagent.description),
-        role: subagent.role,
-        invocation: Invocation {
-            prompt: subagent.prompt_text(),
-            model: subagent.model.clone().unwrap_or_else(|| Arc::clone(model)),
-            tools: tools.into(),
-            tool_choice: subagent.tool_choice,
-        },
-    })
 }
 
 fn named_invocations(family: &FrozenFamily) -> impl Iterator<Item = (&str, &Invocation)> {

@@ -1,5 +1,6 @@
 //! What a runtime is made of.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,12 +17,13 @@ use crate::family::leases::Leases;
 use crate::gateway::Gateway;
 use crate::journal::Journal;
 use crate::model::retry::RetryPolicy;
+use crate::ports::audit::Audit;
 use crate::ports::clock::{Clock, SystemClock};
+use crate::ports::executor::{Executor, ExecutorKind};
 use crate::ports::model::ModelProvider;
 use crate::ports::store::{Store, StoreError};
 use crate::store::memory::MemoryStore;
 use crate::store::sled::SledStore;
-
 use crate::tools::tool::Tool;
 
 /// Model requests that a runtime has in flight at once, unless told otherwise.
@@ -35,6 +37,8 @@ pub struct RuntimeBuilder {
     clock: Arc<dyn Clock>,
     retries: RetryPolicy,
     model_concurrency: usize,
+    audits: BTreeMap<Arc<str>, Arc<dyn Audit>>,
+    executors: BTreeMap<ExecutorKind, Arc<dyn Executor>>,
 }
 
 impl Default for RuntimeBuilder {
@@ -45,6 +49,8 @@ impl Default for RuntimeBuilder {
             clock: Arc::new(SystemClock),
             retries: RetryPolicy::default(),
             model_concurrency: MODEL_CONCURRENCY,
+            audits: BTreeMap::new(),
+            executors: BTreeMap::new(),
         }
     }
 }
@@ -119,6 +125,20 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Registers a check that a policy names: an async function of a tool's name and its arguments
+    /// as JSON text, which says whether a person has to approve the call.
+    pub fn audit(mut self, name: &str, audit: impl Audit) -> Self {
+        self.audits.insert(name.into(), Arc::new(audit));
+        self
+    }
+
+    /// Has work of a kind done another way than the built-in one, for every agent whose family has
+    /// no executor of its own for it ([`Family::executor`](crate::Family::executor)).
+    pub fn executor(mut self, kind: ExecutorKind, executor: impl Executor) -> Self {
+        self.executors.insert(kind, Arc::new(executor));
+        self
+    }
+
     /// Starts the runtime on the current tokio runtime.
     ///
     /// # Errors
@@ -134,6 +154,8 @@ impl RuntimeBuilder {
             clock: self.clock,
             retries: self.retries,
             agent_restarts: RestartPolicy::default(),
+            audits: self.audits,
+            executors: self.executors,
         });
         let node = Node::start(&services)?;
         let slots = Mutex::default();

@@ -1,5 +1,6 @@
 //! What can go wrong at the runtime's surface, one type a question.
 
+use kinfolk_actors::agent::Refusal;
 use kinfolk_actors::failure::Failure;
 use kinfolk_actors::id::{InvalidId, RunId, SessionId};
 
@@ -62,6 +63,9 @@ pub enum StartError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The session does not take the run as it stands.
+    #[error(transparent)]
+    Refused(Refusal),
     /// The family could not begin.
     #[error(transparent)]
     Failed(Failure),
@@ -100,4 +104,23 @@ pub enum CancelError {
     /// The run ended without a terminal event.
     #[error(transparent)]
     Outcome(#[from] OutcomeError),
+}
+
+/// A wish did not get into its run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WishError {
+    /// The run does not take it; nothing has changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The run does not live in this runtime: it is over, or was not resumed here.
+    #[error("the run is not at work here; it is over, or has to be resumed first")]
+    NotActive,
+    /// More waits for the run than it can hold; nothing has changed.
+    #[error("more waits for the run than it can hold; try again when it has caught up")]
+    Overloaded,
+    /// The family restarted in the middle. Whether the wish was taken is in the run's events.
+    #[error(
+        "the family restarted while it was told; look at the run's events before it is repeated"
+    )]
+    Unknown,
 }

@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use kinfolk_actors::id::SessionId;
 use kinfolk_actors::supervision::RestartPolicy;
 use kinfolk_actors::time::Millis;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::{RuntimeError, StartError};
-use super::session::Slot;
+use super::slot::Slot;
 use crate::family::activation::{Activation, Services};
 use crate::family::unit::FamilyUnit;
 use crate::supervise::supervisor::{AddRefused, Root, StopOrder, Supervisor};
@@ -46,11 +47,22 @@ pub(crate) struct Node {
     root: Root,
     shards: Vec<Supervisor>,
     /// Unbounded, but each living family sends one message in its life.
-    rested: mpsc::UnboundedSender<(usize, UnitId)>,
+    rested: mpsc::UnboundedSender<Rested>,
     /// Numbers the units: a run that is resumed may come while its last unit is being removed.
     activations: AtomicU64,
     /// Takes down families at rest.
     _janitor: AbortOnDropHandle<()>,
+}
+
+/// What happens once nothing of a family is left: the next run of its session, if one was left
+/// input.
+pub(super) type Next = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
+
+/// A family that is at rest.
+struct Rested {
+    shard: usize,
+    id: UnitId,
+    next: Option<Next>,
 }
 
 impl Node {
@@ -75,18 +87,27 @@ impl Node {
         Ok(Self { root, shards, rested, activations: AtomicU64::new(0), _janitor: janitor })
     }
 
-    /// Puts a family of a session to work. The token fires when nothing of it is left.
+    /// Puts a family of a session to work. The token fires when nothing of it is left. Then `next`
+    /// is called if its run has given way to another one.
     pub fn activate(
         &self,
         family: Arc<Activation>,
         slot: &Arc<Slot>,
+        next: Next,
     ) -> Result<CancellationToken, StartError> {
         let shard = shard_of(&family.session);
         let n = self.activations.fetch_add(1, Ordering::Relaxed);
         let id = UnitId::from(format!("{}/{}#{n}", family.session, family.run).as_str());
         let gone = CancellationToken::new();
         let (tell, all) = (self.rested.clone(), gone.clone());
-        let rested = Box::new(move |id| drop(tell.send((shard, id))));
+        let (lives, place) = (Arc::downgrade(&family), Arc::clone(slot));
+        let next = Mutex::new(Some(next));
+        let rested = Box::new(move |id| {
+            let gave_way = lives.upgrade().is_some_and(|family| family.gave_way());
+            let next = next.lock().take().filter(|_| gave_way);
+            place.follow(next.is_some());
+            drop(tell.send(Rested { shard, id, next }));
+        });
         let unit = FamilyUnit::new(id.clone(), family, rested, all, Arc::clone(slot) as _);
         match self.shards[shard].add(id, FAMILY_RESTARTS, Arc::new(unit)) {
             Ok(_status) => Ok(gone),
@@ -135,12 +156,17 @@ fn shard_of(session: &SessionId) -> usize {
 }
 
 /// Takes down each family that is at rest. A slow one holds up nobody.
-async fn tidy(shards: Vec<Supervisor>, mut at_rest: mpsc::UnboundedReceiver<(usize, UnitId)>) {
+async fn tidy(shards: Vec<Supervisor>, mut at_rest: mpsc::UnboundedReceiver<Rested>) {
     let mut going = JoinSet::new();
-    while let Some((shard, id)) = at_rest.recv().await {
+    while let Some(Rested { shard, id, next }) = at_rest.recv().await {
         while going.join_next().now_or_never().flatten().is_some() {}
         if let Some(shard) = shards.get(shard).cloned() {
-            going.spawn(async move { shard.stop_unit(&id, REST_GRACE).await });
+            going.spawn(async move {
+                shard.stop_unit(&id, REST_GRACE).await;
+                if let Some(next) = next {
+                    next().await;
+                }
+            });
         }
     }
 }

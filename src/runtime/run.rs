@@ -1,40 +1,32 @@
-//! A run as its starter sees it: a stream of events, an outcome, and a way to cancel.
+//! A run as its starter sees it: a stream of events, and a [`RunControl`] beside it.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::Stream;
-use kinfolk_actors::agent::{Command, Refusal};
-use kinfolk_actors::event::{Event, RunFinished};
-use kinfolk_actors::id::{AgentId, Offset, RunId, SessionId};
+use kinfolk_actors::event::Event;
+use kinfolk_actors::id::{Offset, RunId};
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::Inner;
-use super::error::{CancelError, OutcomeError};
-use super::session::Slot;
+use super::control::RunControl;
+use super::slot::Slot;
 use crate::events::RunEvent;
-use crate::hub::{EndedWithout, RunEnd};
+use crate::hub::RunEnd;
 use crate::ports::store::StoreError;
 
 /// How many records are read from the store at a time.
 const PAGE: usize = 256;
 
-/// How long a cancel waits before it is repeated, because the family restarted under it or has
-/// more to do than it can take; doubled with each time up to the longest.
-const CANCEL_WAIT: Duration = Duration::from_millis(5);
-const LONGEST_CANCEL_WAIT: Duration = Duration::from_millis(200);
-
 /// How often a read that failed is repeated, and the wait before the first time; it doubles.
 const READ_RETRIES: u32 = 4;
 const READ_WAIT: Duration = Duration::from_millis(50);
 
-/// How a run ended: the terminal event.
-pub type RunOutcome = RunFinished;
-
 /// A handle to a run. Dropping it stops nothing.
 pub struct Run {
-    handle: Handle,
+    control: RunControl,
     /// Listened to from the first event that is asked for, so that a run whose handle is only kept
     /// costs its family nothing.
     live: Option<broadcast::Receiver<RunEvent>>,
@@ -47,17 +39,11 @@ pub struct Run {
     trouble: Option<StoreError>,
 }
 
-/// Reaches a run without reading its events. Clones reach the same run; dropping one stops nothing.
-#[derive(Clone)]
-pub struct RunControl {
-    handle: Handle,
-}
-
 /// What a run is reached by.
 #[derive(Clone)]
 pub(super) struct Handle {
-    runtime: Arc<Inner>,
-    slot: Arc<Slot>,
+    pub runtime: Arc<Inner>,
+    pub slot: Arc<Slot>,
     pub run: RunId,
     from: Offset,
 }
@@ -73,19 +59,8 @@ impl Run {
     pub(super) fn new(handle: Handle) -> Self {
         let cursor = handle.from;
         let backlog = VecDeque::new();
-        Self { handle, live: None, cursor, backlog, behind: true, over: false, trouble: None }
-    }
-
-    /// The run's id.
-    #[must_use]
-    pub fn id(&self) -> RunId {
-        self.handle.run
-    }
-
-    /// The session's name.
-    #[must_use]
-    pub fn session(&self) -> &SessionId {
-        &self.handle.slot.session
+        let control = RunControl::new(handle);
+        Self { control, live: None, cursor, backlog, behind: true, over: false, trouble: None }
     }
 
     /// Reads from another place in the session's stream on; events of other runs are left out.
@@ -96,15 +71,16 @@ impl Run {
     }
 
     /// The next event; `None` after the run's last one, or when the runtime cannot go on with it
-    /// ([`Run::outcome`] says why) or the events cannot be read ([`Run::trouble`]). A reader that falls behind loses progress, never a journaled
-    /// event. Cancel-safe: an event is handed out or still to come.
+    /// ([`RunControl::outcome`] says why) or the events cannot be read ([`Run::trouble`]). A reader
+    /// that falls behind loses progress, never a journaled event. Cancel-safe: an event is handed
+    /// out or still to come.
     pub async fn next(&mut self) -> Option<RunEvent> {
         while !self.over {
             if let Some(event) = self.backlog.pop_front() {
                 return Some(self.hand_out(event));
             }
             // Listening starts before the store is read, so that nothing falls in between.
-            let live = self.live.get_or_insert_with(|| self.handle.slot.hub.subscribe());
+            let live = self.live.get_or_insert_with(|| self.control.handle.slot.hub.subscribe());
             if self.behind {
                 self.read_on().await?;
                 continue;
@@ -112,7 +88,7 @@ impl Run {
             let received = tokio::select! {
                 biased;
                 received = live.recv() => Some(received),
-                () = ended(&self.handle) => None,
+                () = ended(&self.control.handle) => None,
             };
             match received {
                 Some(received) => self.take(received),
@@ -141,9 +117,11 @@ impl Run {
             Ok(event) => match event.offset() {
                 Some(offset) if offset < self.cursor => {}
                 Some(offset) if offset > self.cursor => self.behind = true,
-                Some(_) if event.run() != self.handle.run => self.cursor = after(self.cursor),
+                Some(_) if event.run() != self.control.handle.run => {
+                    self.cursor = after(self.cursor)
+                }
                 Some(_) => self.backlog.push_back(event),
-                None if event.run() == self.handle.run => self.backlog.push_back(event),
+                None if event.run() == self.control.handle.run => self.backlog.push_back(event),
                 None => {}
             },
             Err(RecvError::Lagged(_)) => self.behind = true,
@@ -169,20 +147,20 @@ impl Run {
             wait *= 2;
         }
         let Err(error) = self.read_page().await else { return Some(()) };
-        tracing::error!(%error, run = %self.handle.run, "the events of a run cannot be read");
+        tracing::error!(%error, run = %self.control.handle.run, "the events of a run cannot be read");
         (self.trouble, self.over) = (Some(error), true);
         None
     }
 
     /// Reads what the store has from the cursor on. When it has nothing more, live events follow.
     async fn read_page(&mut self) -> Result<(), StoreError> {
-        let store = self.handle.runtime.services.journal.store();
-        let records = store.read(&self.handle.slot.session, self.cursor, PAGE).await?;
+        let store = self.control.handle.runtime.services.journal.store();
+        let records = store.read(&self.control.handle.slot.session, self.cursor, PAGE).await?;
         let from = self.cursor;
         let recorded = records.iter().flat_map(|record| record.recorded().collect::<Vec<_>>());
         for recorded in recorded.filter(|recorded| recorded.offset >= from) {
             self.behind = true;
-            if recorded.run == self.handle.run {
+            if recorded.run == self.control.handle.run {
                 self.backlog.push_back(RunEvent::Journaled(Arc::new(recorded)));
             }
         }
@@ -202,109 +180,24 @@ impl Run {
         event
     }
 
-    /// Another way to the run, for whoever cancels it or waits for it while this one is read.
+    /// Another way to the run, for whoever steers it or waits for it while this one is read.
     #[must_use]
     pub fn control(&self) -> RunControl {
-        RunControl { handle: self.handle.clone() }
-    }
-
-    /// See [`RunControl::outcome`].
-    ///
-    /// # Errors
-    /// See [`RunControl::outcome`].
-    pub async fn outcome(&self) -> Result<RunOutcome, OutcomeError> {
-        self.control().outcome().await
-    }
-
-    /// See [`RunControl::cancel`].
-    ///
-    /// # Errors
-    /// See [`RunControl::cancel`].
-    pub async fn cancel(&self, reason: impl Into<Arc<str>>) -> Result<RunOutcome, CancelError> {
-        self.control().cancel(reason).await
+        self.control.clone()
     }
 }
 
-impl RunControl {
-    /// The run's id.
-    #[must_use]
-    pub fn id(&self) -> RunId {
-        self.handle.run
-    }
+/// Everything but reading is the same for a run and for another way to it.
+impl Deref for Run {
+    type Target = RunControl;
 
-    /// Waits for the run's end. May be called before, while and after events are read. Cancel-safe.
-    ///
-    /// # Errors
-    /// The run has no terminal event in this runtime: the family could not go on, or the runtime
-    /// was shut down. It can be resumed.
-    pub async fn outcome(&self) -> Result<RunOutcome, OutcomeError> {
-        let run = self.handle.run;
-        let mut ends = self.handle.slot.hub.ends();
-        loop {
-            let end = ends.borrow_and_update().clone();
-            let end = end.filter(|end| end.run == run).map(|end| end.result);
-            if let Some(Ok(finished)) = end {
-                return Ok(RunOutcome::clone(&finished));
-            }
-            // A later run of the session may have ended since, an earlier process may have ended
-            // this one, or its end became durable and nobody was told.
-            match (self.stored_outcome().await, end) {
-                (Ok(Some(finished)), _) => return Ok(finished),
-                (_, Some(Err(EndedWithout::Broken(failure)))) => {
-                    return Err(OutcomeError::Broken(failure));
-                }
-                (_, Some(Err(EndedWithout::ShutDown))) => return Err(OutcomeError::ShutDown),
-                (Err(error), _) => return Err(error.into()),
-                (Ok(None), _) => {}
-            }
-            if ends.changed().await.is_err() {
-                return Err(OutcomeError::ShutDown);
-            }
-        }
-    }
-
-    async fn stored_outcome(&self) -> Result<Option<RunOutcome>, StoreError> {
-        let store = self.handle.runtime.services.journal.store();
-        let summary = store.run(self.handle.run).await?;
-        let Some(offset) = summary.and_then(|summary| summary.finished) else { return Ok(None) };
-        let records = store.read(&self.handle.slot.session, offset, 1).await?;
-        let mut events = records.iter().flat_map(|record| &record.events);
-        Ok(events.find_map(Event::run_finished).cloned())
-    }
-
-    /// Cancels the whole family and waits until all of it is dead and the terminal event is
-    /// durable. Dropping the future does not call the cancel back once it was taken.
-    ///
-    /// # Errors
-    /// The run is over already, or the family could not go on.
-    pub async fn cancel(&self, reason: impl Into<Arc<str>>) -> Result<RunOutcome, CancelError> {
-        let reason = reason.into();
-        let mut wait = CANCEL_WAIT;
-        // Ends with the family at the latest: one that has ended is nobody's any more.
-        while let Some(family) = self.handle.slot.family_of(self.handle.run) {
-            let command = Command::Cancel { reason: Arc::clone(&reason) };
-            match family.wish(AgentId::LEAD, command).await {
-                Ok(Ok(()) | Err(Refusal::AlreadyEnding)) => {
-                    let outcome = self.outcome().await?;
-                    self.handle.slot.gone(self.handle.run).await;
-                    return Ok(outcome);
-                }
-                Ok(Err(_)) => break,
-                Err(_) if self.handle.slot.has_ended(self.handle.run) => break,
-                // The generation ended under the wish, or the queue is full; a later one is taken.
-                Err(_) => {
-                    drop(family);
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(LONGEST_CANCEL_WAIT);
-                }
-            }
-        }
-        Err(CancelError::NotActive)
+    fn deref(&self) -> &RunControl {
+        &self.control
     }
 }
 
 /// Done when the run has ended in this runtime, with or without a terminal event.
-async fn ended(handle: &Handle) {
+pub(super) async fn ended(handle: &Handle) {
     let mut ends = handle.slot.hub.ends();
     let run = handle.run;
     let of_run = |end: &Option<RunEnd>| end.as_ref().is_some_and(|end| end.run == run);

@@ -1,22 +1,23 @@
 //! A session: a durable conversation of one family, and the one place where its runs start.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use kinfolk_actors::agent::{Command, Refusal, Start};
-use kinfolk_actors::event::Event;
-use kinfolk_actors::failure::{ErrorCode, Failure};
+use kinfolk_actors::agent::{Command, Start};
+use kinfolk_actors::event::{Event, RunKind};
 use kinfolk_actors::id::{AgentId, Offset, RunId, SessionId};
-use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::assemble::thaw;
 use super::error::{OpenError, StartError};
+use super::node::Next;
+use super::pending::{Pending, pending};
 use super::run::{Handle, Run};
+use super::slot::Slot;
 use super::{Inner, RunSummary};
 use crate::definition::Family;
 use crate::family::activation::{Activation, Frozen};
-use crate::hub::{EndedWithout, Hub, RunEnd};
+use crate::hub::{EndedWithout, RunEnd};
+use crate::ports::store::StoreError;
 
 /// Describes a session that is about to be opened.
 #[must_use = "a session is opened by `open`"]
@@ -54,117 +55,11 @@ impl SessionBuilder {
     }
 }
 
-/// A session in this runtime, whoever holds handles to it.
-pub(crate) struct Slot {
-    pub session: SessionId,
-    pub hub: Arc<Hub>,
-    active: Mutex<Option<Active>>,
-}
-
-/// The activation that holds the session.
-struct Active {
-    run: RunId,
-    /// Weak: its supervisor holds it while it lives, and a session at rest holds nothing of it.
-    family: Weak<Activation>,
-    gone: CancellationToken,
-    /// Until a family is at work: fires when it is, or when the place is free again.
-    decided: Option<CancellationToken>,
-}
-
-impl Active {
-    /// Has whoever waits for the place look again.
-    fn decide(self) {
-        if let Some(decided) = self.decided {
-            decided.cancel();
-        }
-    }
-}
-
-impl Slot {
-    pub fn new(session: SessionId) -> Self {
-        Self { session, hub: Arc::new(Hub::new()), active: Mutex::default() }
-    }
-
-    /// The living family of a run.
-    pub fn family_of(&self, run: RunId) -> Option<Arc<Activation>> {
-        let active = self.active.lock();
-        active.as_ref().filter(|active| active.run == run)?.family.upgrade()
-    }
-
-    /// Waits until nothing of a run is left in this runtime.
-    pub async fn gone(&self, run: RunId) {
-        let gone = {
-            let active = self.active.lock();
-            active.as_ref().filter(|active| active.run == run).map(|active| active.gone.clone())
-        };
-        if let Some(gone) = gone {
-            gone.cancelled().await;
-        }
-    }
-
-    /// Takes the session for a run. A run that has ended is waited for; one that has not is an
-    /// error. Whoever took the session without having a family at work yet is waited for too: it
-    /// may fail, and then nobody would be at work. Cancel-safe.
-    pub(super) async fn occupy(self: &Arc<Self>, run: RunId) -> Result<Place, RunId> {
-        loop {
-            let leaving = {
-                let mut active = self.active.lock();
-                match active.as_ref().filter(|active| !active.gone.is_cancelled()) {
-                    None => {
-                        let gone = CancellationToken::new();
-                        let decided = Some(CancellationToken::new());
-                        *active = Some(Active { run, family: Weak::new(), gone, decided });
-                        return Ok(Place { slot: Arc::clone(self), run, kept: false });
-                    }
-                    Some(Active { decided: Some(decided), .. }) => decided.clone(),
-                    Some(other) if self.has_ended(other.run) => other.gone.clone(),
-                    Some(other) => return Err(other.run),
-                }
-            };
-            leaving.cancelled().await;
-        }
-    }
-
-    pub fn has_ended(&self, run: RunId) -> bool {
-        self.hub.ends().borrow().as_ref().is_some_and(|end| end.run == run)
-    }
-}
-
-/// A session taken for a run that is not at work yet. Dropping it frees the session.
-pub(super) struct Place {
-    slot: Arc<Slot>,
-    run: RunId,
-    kept: bool,
-}
-
-impl Place {
-    fn keep(mut self, family: &Arc<Activation>, gone: CancellationToken) {
-        self.kept = true;
-        let family = Arc::downgrade(family);
-        let kept = Active { run: self.run, family, gone, decided: None };
-        let taken = self.slot.active.lock().replace(kept);
-        taken.into_iter().for_each(Active::decide);
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if !self.kept {
-            let mut active = self.slot.active.lock();
-            if let Some(taken) = active.take_if(|active| active.run == self.run) {
-                // Whoever waits for the place looks again.
-                taken.gone.cancel();
-                taken.decide();
-            }
-        }
-    }
-}
-
 /// A handle to a session. Clones are handles to the same one; dropping them stops nothing.
 #[derive(Clone)]
 pub struct Session {
     runtime: Arc<Inner>,
-    slot: Arc<Slot>,
+    pub(super) slot: Arc<Slot>,
     family: Option<Family>,
     frozen: Option<Arc<Frozen>>,
 }
@@ -182,6 +77,26 @@ impl Session {
     /// # Errors
     /// The session has an unfinished run, or no family; or the run could not be made durable.
     pub async fn start(&self, input: impl Into<Arc<str>>) -> Result<Run, StartError> {
+        self.begin(Start { input: input.into(), kind: RunKind::Request, parent_run: None }).await
+    }
+
+    /// Starts a run that compacts the lead's history and does nothing else. A session that was
+    /// opened without a family has that of its newest run.
+    ///
+    /// # Errors
+    /// As [`Session::start`]; or there is nothing to compact.
+    pub async fn compact(&self) -> Result<Run, StartError> {
+        let mut session = self.clone();
+        if session.frozen.is_none() {
+            let summary = self.runtime.services.journal.store().session(self.id()).await?;
+            let newest = summary.and_then(|summary| summary.newest);
+            let newest = newest.ok_or_else(|| StartError::NothingToResume(self.id().clone()))?;
+            session.frozen = Some(self.thawed(&newest).await?);
+        }
+        session.begin(Start { input: "".into(), kind: RunKind::Compact, parent_run: None }).await
+    }
+
+    async fn begin(&self, start: Start) -> Result<Run, StartError> {
         let session = self.id().clone();
         let frozen = self.frozen.clone().ok_or_else(|| StartError::NoFamily(session.clone()))?;
         let run = RunId(Uuid::now_v7());
@@ -193,20 +108,89 @@ impl Session {
             return Err(active(unfinished.run));
         }
         let from = summary.map_or(Offset(0), |summary| summary.head);
-        let family = self.activation(run, frozen);
-        let start = Start { input: input.into(), parent_run: None };
+        let family = self.activation(run, Arc::clone(&frozen));
         let started = family.wish(AgentId::LEAD, Command::Start(start));
         let handle = Handle::new(&self.runtime, &self.slot, run, from);
-        let gone = self.runtime.node.activate(Arc::clone(&family), &self.slot)?;
+        let next = self.next(run, frozen);
+        let gone = self.runtime.node.activate(Arc::clone(&family), &self.slot, next)?;
         place.keep(&family, gone);
         match started.await {
             Ok(Ok(())) => Ok(Run::new(handle)),
-            Ok(Err(refusal)) => Err(refused(&refusal)),
+            Ok(Err(refusal)) => {
+                // The next start must not meet what is left of this one.
+                self.slot.gone(run).await;
+                Err(StartError::Refused(refusal))
+            }
             Err(_) => self.after_silence(handle).await,
         }
     }
 
-    /// Goes on with the session's newest run; a finished one only shows its end again.
+    /// Starts the run that a run of this session has left input for, once that is over.
+    fn next(&self, before: RunId, frozen: Arc<Frozen>) -> Next {
+        // Weak: a runtime that nobody holds any more starts nothing.
+        let (runtime, slot) = (Arc::downgrade(&self.runtime), Arc::clone(&self.slot));
+        let family = self.family.clone();
+        Box::new(move || {
+            Box::pin(async move {
+                if let Some(runtime) = runtime.upgrade() {
+                    let frozen = Some(frozen);
+                    let session = Session { runtime, slot: Arc::clone(&slot), family, frozen };
+                    let (kind, parent_run) = (RunKind::Queued, Some(before));
+                    let start = Start { input: "".into(), kind, parent_run };
+                    if let Err(error) = session.begin(start).await {
+                        // Its input is not lost: it stands in the history of the next run.
+                        tracing::warn!(%error, session = %session.id(), "no run for queued input");
+                    }
+                }
+                slot.follow(false);
+            })
+        })
+    }
+
+    /// The run that is alive in this runtime, if one is. After a run that gave way to
+    /// [queued](super::RunControl::queue) input this is the one that was started for it: the call
+    /// waits for a run that has ended until nothing of it is left, and for one that starts by
+    /// itself until it has. Its events begin with its `run_started`.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn active(&self) -> Result<Option<Run>, StoreError> {
+        let store = self.runtime.services.journal.store();
+        let (run, summary) = loop {
+            let Some(run) = self.slot.active().await else { return Ok(None) };
+            match store.run(run).await? {
+                // Its end is durable before the slot hears of it.
+                Some(summary) if summary.finished.is_some() => self.slot.gone(run).await,
+                summary => break (run, summary),
+            }
+        };
+        let from = match summary {
+            Some(summary) => summary.first,
+            None => store.session(self.id()).await?.map_or(Offset(0), |summary| summary.head),
+        };
+        Ok(Some(Run::new(Handle::new(&self.runtime, &self.slot, run, from))))
+    }
+
+    /// What the session's newest run waits for people to say: open approvals and questions, in the
+    /// order in which they were asked, its subagents' too. They are read from the journal, so that
+    /// those of a run that no process has loaded are found as well. This is the hook of hosts that
+    /// look for an interrupt of a human: together with [`RunControl::settled`](super::RunControl::settled) it says when
+    /// somebody is waited for and what is asked.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn pending(&self) -> Result<Vec<Pending>, StoreError> {
+        let store = self.runtime.services.journal.store();
+        let newest = store.session(self.id()).await?.and_then(|summary| summary.newest);
+        let Some(newest) = newest.filter(|newest| newest.finished.is_none()) else {
+            return Ok(Vec::new());
+        };
+        let records = store.read(self.id(), newest.first, usize::MAX).await?;
+        Ok(pending(records.iter().flat_map(|record| record.recorded())))
+    }
+
+    /// Goes on with the session's newest run; a finished one only shows its end again. One that was
+    /// interrupted is loaded and waits for [`RunControl::resume`](super::RunControl::resume).
     ///
     /// # Errors
     /// The session has no run, or it cannot be loaded.
@@ -235,12 +219,14 @@ impl Session {
         };
         let frozen = self.thawed(&summary).await?;
         self.slot.hub.goes_on(run);
-        let family = self.activation(run, frozen);
+        let family = self.activation(run, Arc::clone(&frozen));
         let handle = Handle::new(&self.runtime, &self.slot, run, head);
-        let gone =
-            self.runtime.node.activate(Arc::clone(&family), &self.slot).inspect_err(|_| {
+        let next = self.next(run, frozen);
+        let gone = self.runtime.node.activate(Arc::clone(&family), &self.slot, next).inspect_err(
+            |_| {
                 self.slot.hub.end(RunEnd { run, result: Err(EndedWithout::ShutDown) });
-            })?;
+            },
+        )?;
         place.keep(&family, gone);
         Ok(Run::new(handle))
     }
@@ -283,8 +269,4 @@ impl Session {
             Some(Err(EndedWithout::ShutDown)) | None => Err(StartError::ShuttingDown),
         }
     }
-}
-
-fn refused(refusal: &Refusal) -> StartError {
-    StartError::Failed(Failure::new(ErrorCode::AgentCrashed, refusal.to_string()))
 }

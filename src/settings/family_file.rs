@@ -5,15 +5,25 @@
 //! the file's own directory. Commands of tools run in the workspace, so paths in `command` are
 //! relative to the workspace.
 
+mod approval;
+mod bounds;
+mod models;
+mod tools;
+
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use kinfolk_actors::call::EffectClass;
-use kinfolk_actors::family::{ApprovalMode, ModelEndpoint, Role, ToolChoice, ToolChoicePlan};
+use kinfolk_actors::family::{Delivery, Role, ToolChoice, ToolChoicePlan};
 use kinfolk_actors::id::SessionId;
-use toml::de::{DeTable, DeValue};
+use kinfolk_actors::limits::Limits;
+use toml::de::DeTable;
+
+pub(super) use self::approval::ApprovalTable;
+pub(super) use self::bounds::{CompactionTable, LimitsTable};
+pub(super) use self::models::ModelTable;
+pub use self::tools::DEFAULT_TIMEOUT;
+pub(super) use self::tools::ToolTable;
 
 use super::error::{Place, SettingsError, Told};
 use super::table::{Document, Keys, Section, line_ends};
@@ -22,12 +32,6 @@ use super::value::{self, Durability, OutputFormat};
 /// The largest family file in bytes.
 pub const MAX_FILE: u64 = 1024 * 1024;
 
-/// How long a command tool may take if its table says nothing.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The schema of a command tool whose table has none: an object of any content.
-const ANY_OBJECT: &str = r#"{"type":"object"}"#;
-
 /// A family file that was read. [`freeze`](FamilyFile::freeze) makes a family of it.
 #[derive(Clone, Debug)]
 pub struct FamilyFile {
@@ -35,9 +39,10 @@ pub struct FamilyFile {
     pub(super) lead: AgentTable,
     pub(super) subagents: Vec<SubagentTable>,
     pub(super) tools: Vec<ToolTable>,
-    pub(super) models: Vec<(Told<String>, ModelEndpoint)>,
-    pub(super) approval: Option<ApprovalMode>,
+    pub(super) models: Vec<ModelTable>,
+    pub(super) approval: ApprovalTable,
     pub(super) limits: LimitsTable,
+    pub(super) compaction: CompactionTable,
     pub(super) launch: LaunchKeys,
 }
 
@@ -48,6 +53,7 @@ pub(super) struct AgentTable {
     pub(super) model: Option<Told<String>>,
     pub(super) tools: Vec<Told<String>>,
     pub(super) tool_choice: Option<Told<ToolChoicePlan>>,
+    pub(super) limits: Limits,
 }
 
 #[derive(Clone, Debug)]
@@ -55,24 +61,8 @@ pub(super) struct SubagentTable {
     pub(super) name: Told<String>,
     pub(super) description: String,
     pub(super) role: Role,
+    pub(super) delivery: Delivery,
     pub(super) agent: AgentTable,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct ToolTable {
-    pub(super) name: Told<String>,
-    pub(super) description: String,
-    pub(super) command: Vec<String>,
-    pub(super) effect: EffectClass,
-    pub(super) timeout: Duration,
-    pub(super) schema: String,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LimitsTable {
-    pub(super) max_subagents: Option<u32>,
-    pub(super) max_parallel: Option<u32>,
-    pub(super) max_depth: Option<u32>,
 }
 
 /// The keys that say how the launcher runs the family, with the names of its options.
@@ -91,6 +81,7 @@ const ROOT: Keys = Keys {
         "subagents",
         "tools",
         "limits",
+        "compaction",
         "models",
         "approval",
         "workspace",
@@ -99,34 +90,24 @@ const ROOT: Keys = Keys {
         "durability",
         "output",
     ],
-    later: &["compaction", "mcp", "attach"],
+    later: &["mcp", "attach"],
 };
-const LEAD: Keys = Keys { known: &["prompt", "model", "tools", "tool_choice"], later: &["limits"] };
+const LEAD: Keys =
+    Keys { known: &["prompt", "model", "tools", "tool_choice", "limits"], later: &[] };
 const SUBAGENT: Keys = Keys {
-    known: &["name", "description", "prompt", "role", "model", "tools", "tool_choice"],
-    later: &["limits", "delivery"],
-};
-const TOOL: Keys = Keys {
-    known: &["name", "description", "command", "effect", "timeout", "schema"],
-    later: &["check"],
-};
-const LIMITS: Keys = Keys {
-    known: &["max_subagents", "max_parallel", "max_depth"],
-    later: &[
-        "max_steps",
-        "max_tool_calls",
-        "max_tokens",
-        "max_cost",
-        "max_time",
-        "on_limit",
-        "child_budget",
+    known: &[
+        "name",
+        "description",
+        "prompt",
+        "role",
+        "delivery",
+        "model",
+        "tools",
+        "tool_choice",
+        "limits",
     ],
+    later: &[],
 };
-const MODEL: Keys = Keys {
-    known: &["base_url", "api_key_env"],
-    later: &["window", "response", "prices", "return_reasoning", "retries", "timeouts"],
-};
-const APPROVAL: Keys = Keys { known: &["mode"], later: &["allow", "ask", "deny"] };
 const TOOL_CHOICE: Keys = Keys { known: &["first"], later: &[] };
 
 impl FamilyFile {
@@ -168,7 +149,6 @@ impl FamilyFile {
             root.place().error("a family file needs a table `[lead]` with a `prompt`")
         })?;
         lead.expect_only(LEAD)?;
-        let approval = root.section("approval")?.map(|table| approval(&table)).transpose()?;
         Ok(Self {
             dir: dir.to_path_buf(),
             lead: agent(&lead)?,
@@ -177,10 +157,11 @@ impl FamilyFile {
                 .iter()
                 .map(subagent)
                 .collect::<Result<_, _>>()?,
-            tools: root.sections("tools")?.iter().map(tool).collect::<Result<_, _>>()?,
-            models: models(&root)?,
-            approval: approval.flatten(),
-            limits: root.section("limits")?.as_ref().map(limits).transpose()?.unwrap_or_default(),
+            tools: root.sections("tools")?.iter().map(tools::tool).collect::<Result<_, _>>()?,
+            models: models::models(&root)?,
+            approval: approval::approval(&root)?,
+            limits: bounds::limits(&root)?,
+            compaction: bounds::compaction(&root)?,
             launch: launch(&root, dir)?,
         })
     }
@@ -216,6 +197,7 @@ fn agent(table: &Section<'_>) -> Result<AgentTable, SettingsError> {
         model: table.parsed("model", value::model)?,
         tools: table.texts("tools")?.map(|tools| tools.value).unwrap_or_default(),
         tool_choice: tool_choice(table)?,
+        limits: bounds::own_limits(table)?,
     })
 }
 
@@ -245,6 +227,10 @@ fn subagent(table: &Section<'_>) -> Result<SubagentTable, SettingsError> {
         name: name(table)?,
         description: table.required_text("description")?.value,
         role: table.parsed("role", value::role)?.map(|told| told.value).unwrap_or_default(),
+        delivery: table
+            .parsed("delivery", value::delivery)?
+            .map(|told| told.value)
+            .unwrap_or_default(),
         agent: agent(table)?,
     })
 }
@@ -254,124 +240,6 @@ fn name(table: &Section<'_>) -> Result<Told<String>, SettingsError> {
     table
         .parsed("name", value::function_name)?
         .ok_or_else(|| table.place().error(format!("{} needs `name`", table.name())))
-}
-
-fn tool(table: &Section<'_>) -> Result<ToolTable, SettingsError> {
-    table.expect_only(TOOL)?;
-    Ok(ToolTable {
-        name: name(table)?,
-        description: table.required_text("description")?.value,
-        command: command(table)?,
-        effect: table
-            .parsed("effect", value::effect)?
-            .map_or(EffectClass::Changing, |told| told.value),
-        timeout: table
-            .parsed("timeout", value::timeout)?
-            .map_or(DEFAULT_TIMEOUT, |told| told.value),
-        schema: schema(table)?,
-    })
-}
-
-fn command(table: &Section<'_>) -> Result<Vec<String>, SettingsError> {
-    let needed = || {
-        table.place().error(format!(
-            "{} needs `command`, a list: the program and its arguments",
-            table.name()
-        ))
-    };
-    let list = table.texts("command")?.ok_or_else(needed)?;
-    if list.value.first().is_none_or(|program| program.value.trim().is_empty()) {
-        return Err(list.error("`command` must begin with the name of a program"));
-    }
-    if let Some(argument) = list.value.iter().find(|argument| argument.value.contains('\0')) {
-        return Err(argument.error("`command` must not hold the character NUL"));
-    }
-    Ok(list.value.into_iter().map(|argument| argument.value).collect())
-}
-
-/// The schema as JSON text. It is compiled once here so that a mistake shows before a run.
-fn schema(table: &Section<'_>) -> Result<String, SettingsError> {
-    let Some(found) = table.value("schema") else { return Ok(ANY_OBJECT.to_owned()) };
-    let expected = "a table, for example `{ type = \"object\", properties = {} }`";
-    let section = table.as_section(found, "`schema`".to_owned(), ("schema", expected))?;
-    let wrong = |problem: String| section.place().error(problem);
-    let schema = json(found.get_ref()).map_err(wrong)?;
-    if schema.get("type").and_then(serde_json::Value::as_str) != Some("object") {
-        return Err(wrong(
-            "`schema` must have `type = \"object\"`: arguments are an object".into(),
-        ));
-    }
-    jsonschema::validator_for(&schema).map_err(|error| {
-        wrong(format!(
-            "`schema` is no valid JSON schema: {}",
-            crate::output::plain::line(&error.to_string(), 200)
-        ))
-    })?;
-    Ok(schema.to_string())
-}
-
-/// A TOML value as JSON.
-fn json(value: &DeValue<'_>) -> Result<serde_json::Value, String> {
-    let no_number = |text: &str| format!("the number {text} in `schema` has no form in JSON");
-    Ok(match value {
-        DeValue::String(text) => text.as_ref().into(),
-        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
-            .map_err(|_| no_number(number.as_str()))?
-            .into(),
-        DeValue::Float(number) => number
-            .as_str()
-            .parse()
-            .ok()
-            .and_then(serde_json::Number::from_f64)
-            .ok_or_else(|| no_number(number.as_str()))?
-            .into(),
-        DeValue::Boolean(value) => (*value).into(),
-        DeValue::Datetime(date) => {
-            return Err(format!("the date {date} in `schema` has no form in JSON; quote it"));
-        }
-        DeValue::Array(list) => {
-            list.iter().map(|item| json(item.get_ref())).collect::<Result<_, _>>()?
-        }
-        DeValue::Table(table) => {
-            let pair = |(key, value): (
-                &toml::Spanned<toml::de::DeString<'_>>,
-                &toml::Spanned<DeValue<'_>>,
-            )| { Ok((key.to_string(), json(value.get_ref())?)) };
-            serde_json::Value::Object(table.iter().map(pair).collect::<Result<_, String>>()?)
-        }
-    })
-}
-
-fn models(root: &Section<'_>) -> Result<Vec<(Told<String>, ModelEndpoint)>, SettingsError> {
-    let Some(table) = root.section("models")? else { return Ok(Vec::new()) };
-    let endpoint = |(name, found): (Told<String>, _)| {
-        let wrong = |problem| name.error(format!("a key of [models] is wrong: {problem}"));
-        let model = value::model(&name.value).map_err(wrong)?;
-        let expected = (name.value.as_str(), "a table, for example `[models.\"openai:NAME\"]`");
-        let title = format!("[models.\"{model}\"]");
-        let section = table.as_section(found, title, expected)?;
-        section.expect_only(MODEL)?;
-        let endpoint = ModelEndpoint {
-            base_url: section.parsed("base_url", value::base_url)?.map(|told| told.value),
-            api_key_env: section.parsed("api_key_env", value::api_key_env)?.map(|told| told.value),
-        };
-        Ok((name, endpoint))
-    };
-    table.entries().into_iter().map(endpoint).collect()
-}
-
-fn approval(table: &Section<'_>) -> Result<Option<ApprovalMode>, SettingsError> {
-    table.expect_only(APPROVAL)?;
-    Ok(table.parsed("mode", value::approval)?.map(|told| told.value))
-}
-
-fn limits(table: &Section<'_>) -> Result<LimitsTable, SettingsError> {
-    table.expect_only(LIMITS)?;
-    Ok(LimitsTable {
-        max_subagents: table.count("max_subagents", 0)?,
-        max_parallel: table.count("max_parallel", 1)?,
-        max_depth: table.count("max_depth", 0)?,
-    })
 }
 
 fn launch(root: &Section<'_>, dir: &Path) -> Result<LaunchKeys, SettingsError> {

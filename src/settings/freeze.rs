@@ -1,19 +1,22 @@
 //! Makes the frozen [`Family`] of a family file: overrides applied, names resolved, and everything
 //! checked that needs more than one table to be seen.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod agents;
+mod models;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kinfolk_actors::call::EffectClass;
-use kinfolk_actors::family::{
-    ApprovalMode, CALL_SUBAGENT, Caps, CommandSpec, Family, Invocation, ModelEndpoint, Role,
-    SubagentSpec, ToolChoice, ToolChoicePlan, ToolSpec,
-};
+use kinfolk_actors::compaction::CompactionSettings;
+use kinfolk_actors::family::{Caps, CommandSpec, Family, ModelEndpoint, ToolSpec};
+use kinfolk_actors::limits::{Limits, OnLimit};
+use kinfolk_actors::policy::{Mode, Policy};
 
+use self::agents::Freeze;
+use super::agent_tools::{AGENT_TOOLS, is_agent_tool};
 use super::error::{Place, SettingsError, Told};
-use super::family_file::{AgentTable, FamilyFile, SubagentTable, ToolTable};
-use super::subagent_tool::call_subagent;
+use super::family_file::{FamilyFile, SubagentTable, ToolTable};
 use crate::output::plain;
 
 /// The prefix of models that play back a file.
@@ -27,10 +30,6 @@ pub const MAX_TOOLS: usize = 512;
 
 /// The script that is part of the program.
 const BUILT_IN_SCRIPT: &str = "explorer";
-
-/// Tools of later versions; their names stay free for them.
-const LATER_TOOLS: [&str; 5] =
-    ["spawn_subagent", "wait_subagents", "message_subagent", "stop_subagent", "task_return"];
 
 /// What the host of a family knows.
 #[derive(Clone, Copy)]
@@ -53,7 +52,11 @@ pub struct Overrides {
     /// The variable that holds the key of the lead's model.
     pub api_key_env: Option<Told<String>>,
     /// The approval mode.
-    pub approval: Option<ApprovalMode>,
+    pub approval: Option<Mode>,
+    /// The family's limits, each of which wins over the file's.
+    pub limits: Limits,
+    /// What happens at a limit.
+    pub on_limit: Option<OnLimit>,
     /// See [`Caps::max_subagents`].
     pub max_subagents: Option<u32>,
     /// See [`Caps::max_parallel`].
@@ -86,17 +89,48 @@ impl FamilyFile {
             subagents.push(frozen.subagent(table, &model)?);
             models.push(model);
         }
+        let summaries = self.compaction.model.as_ref().map(|name| self.model_of_file(name));
+        models.extend(summaries.clone());
         let mut family = Family {
             lead,
             subagents,
             caps: self.caps(overrides),
-            approval: overrides.approval.or(self.approval).unwrap_or_default(),
+            limits: overrides.limits.or(self.limits.limits),
+            on_limit: overrides.on_limit.or(self.limits.on_limit).unwrap_or_default(),
+            child_budget: self.limits.child_budget,
+            policy: self.policy(overrides, host)?,
+            approval_timeout: self.approval.timeout,
+            compaction: CompactionSettings {
+                threshold: self.compaction.threshold,
+                keep: self.compaction.keep,
+                model: summaries.map(|model| model.value),
+                fallback: self.compaction.fallback,
+            },
             commands: BTreeMap::new(),
-            models: self.endpoints(overrides, &models, host)?,
+            models: models::endpoints(self, overrides, &models, host)?,
             workspace,
         };
         family.commands = self.commands(&family);
         Ok(family)
+    }
+
+    /// The policy, with settings only for tools that there are.
+    fn policy(&self, overrides: &Overrides, host: &Host<'_>) -> Result<Policy, SettingsError> {
+        for told in &self.approval.tools {
+            let name = told.value.as_str();
+            let known = self.tools.iter().any(|tool| tool.name.value == name)
+                || host.tools.iter().any(|tool| &*tool.name == name);
+            if is_agent_tool(name) {
+                return Err(told.error(format!("`{name}` never asks; it needs no setting")));
+            }
+            if !known {
+                let shown = plain::line(name, 80);
+                let problem = format!("there is no tool `{shown}` to ask about");
+                return Err(told.error(problem));
+            }
+        }
+        let mode = overrides.approval.or(self.approval.mode).unwrap_or_default();
+        Ok(Policy { mode, ..self.approval.policy.clone() })
     }
 
     fn lead_model(
@@ -133,38 +167,6 @@ impl FamilyFile {
         }
     }
 
-    /// How to reach each model that is used, checked. The lead's comes first in `used`.
-    fn endpoints(
-        &self,
-        overrides: &Overrides,
-        used: &[Told<Arc<str>>],
-        host: &Host<'_>,
-    ) -> Result<BTreeMap<String, ModelEndpoint>, SettingsError> {
-        let mut of_file = HashMap::new();
-        for (name, endpoint) in &self.models {
-            of_file.entry(self.model_of_file(name).value).or_insert(endpoint);
-        }
-        let mut endpoints = BTreeMap::new();
-        for (n, model) in used.iter().enumerate() {
-            let name = model.value.to_string();
-            if endpoints.contains_key(&name) {
-                continue;
-            }
-            let mut endpoint: ModelEndpoint =
-                of_file.get(&model.value).copied().cloned().unwrap_or_default();
-            if n == 0 {
-                let said =
-                    |told: &Option<Told<String>>| told.as_ref().map(|told| told.value.clone());
-                endpoint.base_url = said(&overrides.base_url).or(endpoint.base_url);
-                endpoint.api_key_env = said(&overrides.api_key_env).or(endpoint.api_key_env);
-            }
-            (host.check_model)(&name, &endpoint).map_err(|problem| model.error(problem))?;
-            endpoints.insert(name, endpoint);
-        }
-        endpoints.retain(|_, endpoint| *endpoint != ModelEndpoint::default());
-        Ok(endpoints)
-    }
-
     /// The commands of the tools that some agent has.
     fn commands(&self, family: &Family) -> BTreeMap<String, CommandSpec> {
         let tools = family.invocations().flat_map(|agent| agent.tools.iter());
@@ -197,8 +199,8 @@ impl FamilyFile {
         let mut seen = BTreeSet::new();
         for tool in &self.tools {
             let name = tool.name.value.as_str();
-            let built_in = name == CALL_SUBAGENT || host.tools.iter().any(|t| &*t.name == name);
-            if built_in || LATER_TOOLS.contains(&name) {
+            let built_in = host.tools.iter().any(|tool| &*tool.name == name);
+            if built_in || AGENT_TOOLS.contains(&name) {
                 let problem = format!("`{name}` is the name of a built-in tool; use another one");
                 return Err(tool.name.error(problem));
             }
@@ -218,144 +220,6 @@ impl FamilyFile {
             }
         }
         Ok(())
-    }
-}
-
-/// What every agent of the family is resolved against.
-struct Freeze<'a> {
-    file: &'a FamilyFile,
-    host: &'a Host<'a>,
-    lead_model: Told<Arc<str>>,
-    /// The tools of the host and the file by name.
-    tools: HashMap<&'a str, ToolSpec>,
-    /// The tool that starts subagents, if there are any to start. It names all of them, so that it
-    /// is made once.
-    call_subagent: Option<ToolSpec>,
-    /// Whether no subagent may change anything.
-    every_explorer: bool,
-}
-
-impl<'a> Freeze<'a> {
-    fn new(file: &'a FamilyFile, host: &'a Host<'a>, lead_model: Told<Arc<str>>) -> Self {
-        let own = file.tools.iter().map(|tool| (tool.name.value.as_str(), command_tool(tool)));
-        let built_in = host.tools.iter().map(|spec| (&*spec.name, spec.clone()));
-        let names: Vec<&str> =
-            file.subagents.iter().map(|table| table.name.value.as_str()).collect();
-        Self {
-            file,
-            host,
-            lead_model,
-            tools: own.chain(built_in).collect(),
-            call_subagent: (!names.is_empty()).then(|| call_subagent(&names)),
-            every_explorer: file.subagents.iter().all(|table| table.role == Role::Explore),
-        }
-    }
-
-    fn subagent(
-        &self,
-        table: &SubagentTable,
-        model: &Told<Arc<str>>,
-    ) -> Result<SubagentSpec, SettingsError> {
-        let invocation = self.invocation(&table.name.value, &table.agent, model)?;
-        if table.role == Role::Explore {
-            self.check_explorer(table, &invocation)?;
-        }
-        Ok(SubagentSpec {
-            name: table.name.value.as_str().into(),
-            description: table.description.as_str().into(),
-            role: table.role,
-            invocation,
-        })
-    }
-
-    fn invocation(
-        &self,
-        agent: &str,
-        table: &AgentTable,
-        model: &Told<Arc<str>>,
-    ) -> Result<Invocation, SettingsError> {
-        let mut tools: Vec<ToolSpec> = Vec::new();
-        let mut seen = HashSet::new();
-        for name in &table.tools {
-            if !seen.insert(name.value.as_str()) {
-                return Err(name.error(format!("`{agent}` has the tool `{}` twice", name.value)));
-            }
-            tools.push(self.tool(agent, name)?);
-        }
-        let choice = table.tool_choice.as_ref();
-        if let Some(choice) = choice.filter(|choice| tools.is_empty() && requires(choice.value)) {
-            let problem = format!("`{agent}` must call a tool and has none; give it `tools`");
-            return Err(choice.error(problem));
-        }
-        Ok(Invocation {
-            prompt: table.prompt.value.as_str().into(),
-            model: Arc::clone(&model.value),
-            tools: tools.into(),
-            tool_choice: choice.map(|choice| choice.value).unwrap_or_default(),
-        })
-    }
-
-    fn tool(&self, agent: &str, name: &Told<String>) -> Result<ToolSpec, SettingsError> {
-        let wanted = name.value.as_str();
-        if wanted == CALL_SUBAGENT {
-            let nobody = || {
-                name.error(format!(
-                    "`{agent}` has the tool `{CALL_SUBAGENT}` and the family has no [[subagents]]"
-                ))
-            };
-            return self.call_subagent.clone().ok_or_else(nobody);
-        }
-        let spec = self.tools.get(wanted).cloned();
-        spec.ok_or_else(|| name.error(self.unknown_tool(agent, wanted)))
-    }
-
-    fn unknown_tool(&self, agent: &str, wanted: &str) -> String {
-        if LATER_TOOLS.contains(&wanted) {
-            return format!("the tool `{wanted}` of `{agent}` is not supported by this version");
-        }
-        let built_in = self.host.tools.iter().map(|tool| &*tool.name);
-        let own = self.file.tools.iter().map(|tool| tool.name.value.as_str());
-        let known: Vec<&str> = built_in.chain([CALL_SUBAGENT]).chain(own).collect();
-        let wanted = plain::line(wanted, 80);
-        format!("there is no tool `{wanted}` for `{agent}`; the tools are: {}", known.join(", "))
-    }
-
-    /// An explorer changes nothing, and starts nobody who could.
-    fn check_explorer(
-        &self,
-        table: &SubagentTable,
-        invocation: &Invocation,
-    ) -> Result<(), SettingsError> {
-        let name = &table.name.value;
-        let allowed = |tool: &str, effect| {
-            effect == EffectClass::ReadOnly || (tool == CALL_SUBAGENT && self.every_explorer)
-        };
-        let refused = invocation.tools.iter().find(|tool| !allowed(&tool.name, tool.effect));
-        let Some(tool) = refused.map(|tool| &*tool.name) else { return Ok(()) };
-        let why = if tool == CALL_SUBAGENT {
-            "could start a subagent that changes things"
-        } else {
-            "is not read-only"
-        };
-        let problem = format!(
-            "`{name}` has the role `explore` and its tool `{tool}` {why}; \
-             take it away or use `role = \"task\"`"
-        );
-        let told = table.agent.tools.iter().find(|told| told.value == tool);
-        Err(told.unwrap_or(&table.name).error(problem))
-    }
-}
-
-fn requires(plan: ToolChoicePlan) -> bool {
-    plan.first == ToolChoice::Required || plan.then == ToolChoice::Required
-}
-
-fn command_tool(table: &ToolTable) -> ToolSpec {
-    ToolSpec {
-        name: table.name.value.as_str().into(),
-        description: table.description.as_str().into(),
-        schema: table.schema.as_str().into(),
-        effect: table.effect,
     }
 }
 

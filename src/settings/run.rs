@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use kinfolk_actors::family::Family;
 use kinfolk_actors::id::{AgentId, Offset, RunId, SessionId};
+use kinfolk_actors::limits::Limits;
+use serde::{Deserialize, Serialize};
 
 use super::error::{Place, SettingsError, Told};
 use super::family_file::FamilyFile;
 use super::freeze::{Host, Overrides, default_path, workspace};
 use super::value::{Durability, OutputFormat};
+use crate::control::Request;
 
 /// The longest prompt in bytes.
 pub const MAX_PROMPT: u64 = 2 * 1024 * 1024;
@@ -35,6 +38,8 @@ pub struct RunOptions {
     pub durability: Option<Durability>,
     /// How the run is shown.
     pub output: Option<OutputFormat>,
+    /// What happens while a person is asked.
+    pub wait: Wait,
     /// What wins over the family file.
     pub overrides: Overrides,
 }
@@ -54,6 +59,18 @@ pub struct RunSettings {
     pub durability: Durability,
     /// How the run is shown.
     pub output: OutputFormat,
+    /// What happens while a person is asked.
+    pub wait: Wait,
+}
+
+/// What the launcher does while its run rests on a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// It ends; the run is resumed later.
+    #[default]
+    Leave,
+    /// It stays, so that the answer reaches the run through the control socket.
+    Stay,
 }
 
 /// What `resume` was told.
@@ -69,8 +86,30 @@ pub struct ResumeSettings {
     pub api_key_env: Option<Told<String>>,
     /// When a write counts as done.
     pub durability: Durability,
+    /// The limits that are raised.
+    pub raised: Limits,
+    /// What happens while a person is asked.
+    pub wait: Wait,
     /// How the run is shown.
     pub output: OutputFormat,
+}
+
+/// What a command was told that talks to the process that owns a data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlSettings {
+    /// What is asked of it.
+    pub request: Request,
+    /// The data directory, relative to the current directory or absolute.
+    pub data: PathBuf,
+    /// How the answer is shown.
+    pub output: OutputFormat,
+}
+
+impl Wait {
+    #[cfg(feature = "cli")]
+    pub(super) fn if_asked(asked: bool) -> Self {
+        if asked { Self::Stay } else { Self::Leave }
+    }
 }
 
 /// What `inspect` was told.
@@ -87,7 +126,8 @@ pub struct InspectSettings {
 }
 
 /// What to look at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum InspectTarget {
     /// A session.
     Session(SessionId),
@@ -96,7 +136,8 @@ pub enum InspectTarget {
 }
 
 /// Which events are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct EventFilter {
     /// The first offset.
     pub from: Offset,
@@ -128,6 +169,7 @@ impl RunOptions {
             session: self.session.or(launch.session),
             durability: self.durability.or(launch.durability).unwrap_or_default(),
             output: self.output.or(launch.output).unwrap_or_default(),
+            wait: self.wait,
         })
     }
 }

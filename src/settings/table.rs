@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kinfolk_actors::money::Money;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -46,7 +47,8 @@ pub(crate) struct Section<'t> {
     start: usize,
 }
 
-type Value<'t> = &'t Spanned<DeValue<'t>>;
+/// A value with its place.
+pub(crate) type Value<'t> = &'t Spanned<DeValue<'t>>;
 
 impl<'t> Section<'t> {
     /// The whole document as a table.
@@ -173,6 +175,70 @@ impl<'t> Section<'t> {
         let number = value.get_ref().as_integer().ok_or_else(wrong)?;
         let parsed = u32::from_str_radix(number.as_str(), number.radix());
         parsed.ok().filter(|count| *count >= least).map(Some).ok_or_else(wrong)
+    }
+
+    /// A whole number from `least` on, as large as TOML has.
+    pub(crate) fn amount(&self, key: &str, least: u64) -> Result<Option<u64>, SettingsError> {
+        let Some(value) = self.value(key) else { return Ok(None) };
+        let wrong = || {
+            let expected = format!("a whole number from {least} to {}", super::value::MAX_AMOUNT);
+            self.wrong_type(key, value, &expected)
+        };
+        let number = value.get_ref().as_integer().ok_or_else(wrong)?;
+        let parsed = i64::from_str_radix(number.as_str(), number.radix());
+        let parsed = parsed.ok().and_then(|number| u64::try_from(number).ok());
+        parsed.filter(|amount| *amount >= least).map(Some).ok_or_else(wrong)
+    }
+
+    /// Money in dollars: a number as it is written, never as a float, or a string.
+    pub(crate) fn money(
+        &self,
+        key: &str,
+        parse: impl FnOnce(&str) -> Result<Money, String>,
+    ) -> Result<Option<Money>, SettingsError> {
+        let Some(value) = self.value(key) else { return Ok(None) };
+        let text = match value.get_ref() {
+            DeValue::String(text) => text.as_ref(),
+            DeValue::Float(number) => number.as_str(),
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            DeValue::Integer(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Array(_)
+            | DeValue::Table(_) => {
+                return Err(self.wrong_type(key, value, "an amount of dollars, for example 0.50"));
+            }
+        };
+        let place = self.document.place(value.span().start);
+        let wrong = |problem| place.error(format!("`{key}` in {}: {problem}", self.name));
+        parse(text).map(Some).map_err(wrong)
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, SettingsError> {
+        let Some(value) = self.value(key) else { return Ok(None) };
+        let flag = value.get_ref().as_bool();
+        flag.map(Some).ok_or_else(|| self.wrong_type(key, value, "`true` or `false`"))
+    }
+
+    /// The items of a list, each with its place.
+    pub(crate) fn list(&self, key: &str) -> Result<Vec<Value<'t>>, SettingsError> {
+        let Some(value) = self.value(key) else { return Ok(Vec::new()) };
+        let list =
+            value.get_ref().as_array().ok_or_else(|| self.wrong_type(key, value, "a list"))?;
+        Ok(list.iter().collect())
+    }
+
+    /// The place of a value.
+    pub(crate) fn place_of(&self, value: Value<'t>) -> Place {
+        self.document.place(value.span().start)
+    }
+
+    /// The table under a key, named after the table that it stands in.
+    pub(crate) fn inner(&self, key: &str) -> Result<Option<Self>, SettingsError> {
+        let Some(value) = self.value(key) else { return Ok(None) };
+        let name = format!("`{key}` in {}", self.name);
+        self.as_section(value, name, (key, "a table")).map(Some)
     }
 
     /// The table under a key.

@@ -5,8 +5,15 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use kinfolk_actors::call::EffectClass;
-use kinfolk_actors::family::{ApprovalMode, Role, ToolChoice};
-use kinfolk_actors::id::SessionId;
+use kinfolk_actors::compaction::Fallback;
+use kinfolk_actors::family::{Delivery, Offer, Role, ToolChoice};
+use kinfolk_actors::id::{InvalidId, SessionId};
+use kinfolk_actors::limits::{ChildBudget, OnLimit};
+use kinfolk_actors::money::Money;
+use kinfolk_actors::policy::Mode;
+use kinfolk_actors::profile::Sampling;
+use kinfolk_actors::time::Millis;
+use serde::{Deserialize, Serialize};
 
 use crate::output::plain;
 
@@ -19,7 +26,8 @@ pub enum Durability {
 }
 
 /// How a run is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OutputFormat {
     /// Lines for people on stderr, the final answer on stdout.
     #[default]
@@ -30,6 +38,12 @@ pub enum OutputFormat {
 
 /// The longest time that a command tool may be given.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest limit of time and the longest wait for a person.
+pub const MAX_LONG_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The greatest limit of a count: what a TOML number can say.
+pub const MAX_AMOUNT: u64 = i64::MAX.unsigned_abs();
 
 /// Reads one of several words. Words of later versions get a message of their own.
 fn word<T: Copy>(text: &str, known: &[(&str, T)], later: &[&str]) -> Result<T, String> {
@@ -49,10 +63,80 @@ fn word<T: Copy>(text: &str, known: &[(&str, T)], later: &[&str]) -> Result<T, S
 /// Reads an approval mode.
 ///
 /// # Errors
-/// What is wrong and which modes this version knows.
-pub fn approval(text: &str) -> Result<ApprovalMode, String> {
-    let known = [("manual", ApprovalMode::Manual), ("auto-run", ApprovalMode::AutoRun)];
-    word(text, &known, &["allow-list", "headless"])
+/// What is wrong and which modes there are.
+pub fn approval(text: &str) -> Result<Mode, String> {
+    let known = [
+        ("manual", Mode::Manual),
+        ("allow-list", Mode::AllowList),
+        ("auto-run", Mode::AutoRun),
+        ("headless", Mode::Headless),
+    ];
+    word(text, &known, &[])
+}
+
+/// Reads what happens at a limit.
+///
+/// # Errors
+/// What is wrong and what there is.
+pub fn on_limit(text: &str) -> Result<OnLimit, String> {
+    let known = [
+        ("finish", OnLimit::Finish),
+        ("stop", OnLimit::Stop),
+        ("interrupt", OnLimit::Interrupt),
+        ("ask", OnLimit::Ask),
+        ("warn", OnLimit::Warn),
+    ];
+    word(text, &known, &[])
+}
+
+/// Reads how a subagent's limits are made.
+pub(crate) fn child_budget(text: &str) -> Result<ChildBudget, String> {
+    let known = [
+        ("share", ChildBudget::Share),
+        ("grant", ChildBudget::Grant),
+        ("mirror", ChildBudget::Mirror),
+    ];
+    word(text, &known, &[])
+}
+
+/// Reads how a subagent ends.
+pub(crate) fn delivery(text: &str) -> Result<Delivery, String> {
+    word(text, &[("answer", Delivery::Answer), ("return", Delivery::Return)], &[])
+}
+
+/// Reads when a tool is offered.
+pub(crate) fn offer(text: &str) -> Result<Offer, String> {
+    word(text, &[("always", Offer::Always), ("once_activated", Offer::OnceActivated)], &[])
+}
+
+/// Reads what stands for a summary that no model could write.
+pub(crate) fn fallback(text: &str) -> Result<Fallback, String> {
+    word(text, &[("none", Fallback::None), ("digest", Fallback::Digest)], &[])
+}
+
+/// Reads whether a model takes sampling parameters.
+pub(crate) fn sampling(text: &str) -> Result<Sampling, String> {
+    word(text, &[("supported", Sampling::Supported), ("refused", Sampling::Refused)], &[])
+}
+
+/// Reads a price in dollars; `0` is free.
+///
+/// # Errors
+/// What an amount looks like.
+pub fn price(text: &str) -> Result<Money, String> {
+    text.parse().map_err(|error: InvalidId| plain::line(&error.to_string(), 200))
+}
+
+/// Reads a limit of money in dollars, more than nothing.
+///
+/// # Errors
+/// What an amount looks like.
+pub fn money(text: &str) -> Result<Money, String> {
+    let amount = price(text)?;
+    if amount == Money::ZERO {
+        return Err("a limit of money must be more than 0 dollars".to_owned());
+    }
+    Ok(amount)
 }
 
 /// Reads a durability.
@@ -98,14 +182,27 @@ pub(crate) fn effect(text: &str) -> Result<EffectClass, String> {
 
 /// Reads a length of time such as `10s` or `1m 30s`, more than nothing and at most a day.
 pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    time_up_to(text, MAX_TIMEOUT, "24h")
+}
+
+/// Reads a length of time such as `10m` or `1h`, more than nothing and at most 365 days: work and
+/// people may take long.
+///
+/// # Errors
+/// What a length of time looks like.
+pub fn long_time(text: &str) -> Result<Millis, String> {
+    time_up_to(text, MAX_LONG_TIME, "8760h").map(Millis::from)
+}
+
+fn time_up_to(text: &str, most: Duration, most_shown: &str) -> Result<Duration, String> {
     let shown = plain::line(text, 60);
     let parsed: SignedDuration = text
         .parse()
         .map_err(|_| format!("`{shown}` is no length of time; write for example `10s` or `2m`"))?;
     Duration::try_from(parsed)
         .ok()
-        .filter(|time| (Duration::from_millis(1)..=MAX_TIMEOUT).contains(time))
-        .ok_or_else(|| format!("`{shown}` must be at least `1ms` and at most `24h`"))
+        .filter(|time| (Duration::from_millis(1)..=most).contains(time))
+        .ok_or_else(|| format!("`{shown}` must be at least `1ms` and at most `{most_shown}`"))
 }
 
 /// Reads a session's name.
@@ -183,5 +280,13 @@ pub(crate) fn function_name(text: &str) -> Result<String, String> {
 pub(crate) fn count(text: &str, least: u32) -> Result<u32, String> {
     text.parse().ok().filter(|count| *count >= least).ok_or_else(|| {
         format!("`{}` is no whole number from {least} to {}", plain::line(text, 60), u32::MAX)
+    })
+}
+
+/// Reads a limit of a count, from 1.
+#[cfg(feature = "cli")]
+pub(crate) fn amount(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|count| (1..=MAX_AMOUNT).contains(count)).ok_or_else(|| {
+        format!("`{}` is no whole number from 1 to {}", plain::line(text, 60), MAX_AMOUNT)
     })
 }

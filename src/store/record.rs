@@ -1,15 +1,22 @@
 //! The stored form of what a store keeps: framed, checksummed, versioned, and apart from the domain
 //! types, so that these can change without a stored byte changing.
 //!
-//! [`stored`] and [`event`] hold the persisted types, [`convert`] takes them to the domain and
-//! back, [`number`] holds the numbers that stand for enums, [`frame`] what surrounds every value.
-//! The rules by which the format may grow are in `docs/adr/0002-record-format.md`.
+//! [`stored`], [`event`] and [`parts`] hold the persisted types that are written, [`v1`] those
+//! that are only read any more; [`convert`] takes them to the domain and back, [`number`] holds the
+//! numbers that stand for enums, [`frame`] what surrounds every value.
+//!
+//! What can be added without a new version: a field that a reader may miss, in the list that ends
+//! every event and every record ([`parts::MoreV1`]); a kind of usage, an error code, a finish. What
+//! has to be understood needs a new variant at the end of an enum, a new number, or a new version:
+//! those raise [`FORMAT`]. The rules are in `docs/adr/0002-record-format.md`.
 
 mod convert;
 pub(crate) mod event;
 pub(crate) mod frame;
 mod number;
+mod parts;
 pub(crate) mod stored;
+mod v1;
 
 use std::sync::Arc;
 
@@ -17,20 +24,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::frame::{Kind, MAX_BODY};
-use self::stored::{FamilyV1, HeadV1, IndexedV1, RecordV1, RunV1};
+use self::stored::{FamilyV1, HeadV1, IndexedV1, RecordV2, RunV1};
+use self::v1::RecordV1;
 use super::index::Fence;
 use crate::ports::store::{Record, RunSummary};
 
 /// The format of a whole store: it grows with every version of any stored type, and with every
 /// new variant of a stored enum. A store with a larger number is not opened.
-pub(crate) const FORMAT: u16 = 1;
+pub(crate) const FORMAT: u16 = 2;
 
 /// The most memory that decoding one body may claim: far above what a body of [`MAX_BODY`] bytes
 /// needs, and a stop for lengths that are not true.
 const DECODE_LIMIT: usize = 1 << 30;
-
-/// The version of every stored type so far.
-const V1: u16 = 1;
 
 /// A value does not fit a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -125,19 +130,24 @@ pub(crate) struct Place {
 
 /// A record with the global sequence of its session's record before it.
 pub(crate) fn encode_record(record: &Record, prev: Option<u64>) -> Result<Vec<u8>, Unwritable> {
-    seal(Kind::Record, &RecordV1::new(record, prev))
+    seal(Kind::Record, &RecordV2::new(record, prev))
 }
 
-/// The inverse of [`encode_record`].
+/// The inverse of [`encode_record`], for records of every version.
 pub(crate) fn decode_record(bytes: &[u8]) -> Result<(Record, Option<u64>), Unreadable> {
-    let stored: RecordV1 = unseal(Kind::Record, bytes)?;
+    let (version, body) = frame::open(Kind::Record, bytes)?;
+    let stored = match version {
+        1 => RecordV2::try_from(decode_whole::<RecordV1>(body)?)?,
+        _ => decode_whole::<RecordV2>(body)?,
+    };
     let prev = stored.prev;
     Ok((Record::try_from(stored)?, prev))
 }
 
-/// The place of a stored record. Checks the whole frame, decodes only the body's beginning.
+/// The place of a stored record. Checks the whole frame, decodes only the body's beginning, which
+/// is the same in every version.
 pub(crate) fn decode_place(bytes: &[u8]) -> Result<Place, Unreadable> {
-    let body = frame::open(Kind::Record, V1, bytes)?;
+    let (_, body) = frame::open(Kind::Record, bytes)?;
     // A struct is stored as its fields in order, so a prefix of the fields reads as a tuple.
     let ((prev, first, session), _) =
         decode_from(body).map_err(|error| Unreadable::Body(error.to_string()))?;
@@ -188,11 +198,16 @@ fn seal<T: Serialize>(kind: Kind, value: &T) -> Result<Vec<u8>, Unwritable> {
     let mut bytes = frame::begin();
     bincode::serde::encode_into_std_write(value, &mut bytes, bincode::config::standard())
         .map_err(|error| Unwritable::Encode(error.to_string()))?;
-    frame::finish(kind, V1, bytes)
+    frame::finish(kind, kind.newest(), bytes)
 }
 
+/// Opens a frame of a kind that has one version so far.
 fn unseal<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, Unreadable> {
-    let body = frame::open(kind, V1, bytes)?;
+    let (_, body) = frame::open(kind, bytes)?;
+    decode_whole(body)
+}
+
+fn decode_whole<T: DeserializeOwned>(body: &[u8]) -> Result<T, Unreadable> {
     let (value, consumed) =
         decode_from(body).map_err(|error| Unreadable::Body(error.to_string()))?;
     match body.len() - consumed {

@@ -121,7 +121,6 @@ impl<T> BoundedQueue<T> {
     }
 
     /// How many items wait.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what tests ask"))]
     pub(crate) fn len(&self) -> usize {
         let inner = self.inner.lock();
         inner.items.len() + inner.lent

@@ -36,7 +36,7 @@ use process_wrap::tokio::{CommandWrap, ProcessGroup};
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::ports::tool::{Call, RunTool, ToolOutput};
+use crate::ports::tool::{Call, RunTool, ToolAnswer, ToolOutput};
 use crate::tools::command::end::{End, run_to_end};
 use crate::tools::command::group::Group;
 use crate::tools::command::output::Output;
@@ -89,22 +89,22 @@ struct RunCommand {
 }
 
 impl RunTool for RunCommand {
-    fn run(&self, call: Call) -> BoxFuture<'static, ToolOutput> {
+    fn run(&self, call: Call) -> BoxFuture<'static, ToolAnswer> {
         let Some(workspace) = call.workspace() else {
             let text = "a command runs in the workspace, and this run has none";
-            return std::future::ready(ToolOutput::error(text)).boxed();
+            return std::future::ready(ToolOutput::error(text).into()).boxed();
         };
         let mut command = self.prepare(&call, &workspace);
         let (program, timeout) = (self.program.clone(), self.timeout);
         async move {
             let group = match Group::spawn(&mut command) {
                 Ok(group) => group,
-                Err(error) => return not_started(&program, &workspace, &error),
+                Err(error) => return not_started(&program, &workspace, &error).into(),
             };
             let mut arguments = Value::Object(call.arguments().clone()).to_string().into_bytes();
             arguments.push(b'\n');
             let (end, output) = run_to_end(group, arguments, timeout, &call.cancelled()).await;
-            told(&end, timeout, &output)
+            told(&end, timeout, &output).into()
         }
         .boxed()
     }

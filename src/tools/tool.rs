@@ -9,13 +9,14 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kinfolk_actors::call::{CallStatus, EffectClass};
-use kinfolk_actors::family::ToolSpec;
+use kinfolk_actors::family::{Offer, Placement, ToolSpec};
+use kinfolk_actors::money::Money;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::ports::tool::{Call, RunTool, ToolOutput};
+use crate::ports::tool::{Call, RunTool, ToolAnswer, ToolOutput};
 use crate::tools::answer::Answer;
 
 /// How long one call of a tool may take unless the tool says otherwise.
@@ -73,6 +74,9 @@ impl Tool {
             description: description.into(),
             schema: schema_of::<A>().to_string().into(),
             effect: EffectClass::Changing,
+            placement: Placement::Runtime,
+            offer: Offer::Always,
+            cost: None,
         };
         Self::new(spec, Function { function, arguments: PhantomData })
     }
@@ -94,6 +98,46 @@ impl Tool {
     #[must_use]
     pub fn changing(self) -> Self {
         self.effect(EffectClass::Changing)
+    }
+
+    /// A tool that the host or a client runs, not the runtime: a call of it waits until its result
+    /// is delivered, minutes or days later. `schema` is the JSON schema of its arguments.
+    ///
+    /// It counts as [`changing`](Self::changing) until told otherwise.
+    #[must_use]
+    pub fn of_client(name: &str, description: &str, schema: &Value) -> Self {
+        let spec = ToolSpec {
+            name: name.into(),
+            description: description.into(),
+            schema: schema.to_string().into(),
+            effect: EffectClass::Changing,
+            placement: Placement::Client,
+            offer: Offer::Always,
+            cost: None,
+        };
+        Self::new(spec, NotHere)
+    }
+
+    /// The host or a client runs it, not the runtime: a call of it waits until its result is
+    /// delivered.
+    #[must_use]
+    pub fn client(mut self) -> Self {
+        self.spec.placement = Placement::Client;
+        self
+    }
+
+    /// Models are not told of it before it is activated in a run.
+    #[must_use]
+    pub fn held_back(mut self) -> Self {
+        self.spec.offer = Offer::OnceActivated;
+        self
+    }
+
+    /// What one call costs. It counts against the limits of money.
+    #[must_use]
+    pub fn cost(mut self, cost: Money) -> Self {
+        self.spec.cost = Some(cost);
+        self
     }
 
     /// How long one call may take, instead of [`DEFAULT_TIMEOUT`].
@@ -122,7 +166,7 @@ impl Tool {
     }
 
     /// Begins one call, without any of the care that a toolbox takes.
-    pub(crate) fn run(&self, call: Call) -> BoxFuture<'static, ToolOutput> {
+    pub(crate) fn run(&self, call: Call) -> BoxFuture<'static, ToolAnswer> {
         self.runs.run(call)
     }
 
@@ -168,6 +212,15 @@ pub(crate) fn arguments_of<A: DeserializeOwned>(call: &Call) -> Result<A, ToolOu
     })
 }
 
+/// Stands for a tool that others run. The kernel never dispatches it here.
+struct NotHere;
+
+impl RunTool for NotHere {
+    fn run(&self, _: Call) -> BoxFuture<'static, ToolAnswer> {
+        std::future::ready(ToolAnswer::later()).boxed()
+    }
+}
+
 /// Runs a function as a tool.
 struct Function<A, F> {
     function: F,
@@ -180,10 +233,10 @@ where
     F: Fn(A, Call) -> R + Send + Sync + 'static,
     R: Future<Output: Answer> + Send + 'static,
 {
-    fn run(&self, call: Call) -> BoxFuture<'static, ToolOutput> {
+    fn run(&self, call: Call) -> BoxFuture<'static, ToolAnswer> {
         match arguments_of(&call) {
-            Ok(arguments) => (self.function)(arguments, call).map(Answer::into_output).boxed(),
-            Err(refused) => std::future::ready(refused).boxed(),
+            Ok(arguments) => (self.function)(arguments, call).map(Answer::into_answer).boxed(),
+            Err(refused) => std::future::ready(refused.into()).boxed(),
         }
     }
 }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::panic_text::panic_text;
-use crate::ports::tool::{Call, ToolOutput};
+use crate::ports::tool::{Call, ToolAnswer, ToolOutput};
 use crate::tools::own_task::OwnTask;
 use crate::tools::tool::Tool;
 
@@ -91,10 +91,22 @@ pub struct Dispatch<'a> {
 /// How a call ended and how long it took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// The status, and the text for the model: at most [`OUTPUT_CAP`] bytes and a mark.
-    pub output: ToolOutput,
+    /// The status, and the text for the model: at most [`OUTPUT_CAP`] bytes and a mark; or that
+    /// the result comes later.
+    pub answer: ToolAnswer,
     /// From the start of the call to its end.
     pub duration: Duration,
+}
+
+impl Ran {
+    /// What the tool said, unless it answers later.
+    #[must_use]
+    pub fn output(self) -> Option<ToolOutput> {
+        match self.answer {
+            ToolAnswer::Done(output) => Some(output),
+            ToolAnswer::Later => None,
+        }
+    }
 }
 
 impl Toolbox {
@@ -146,7 +158,7 @@ impl Toolbox {
     /// | --- | --- |
     /// | no tool of that name | `unknown_tool` |
     /// | the arguments are not JSON or do not fit the schema | `malformed` |
-    /// | the tool answers | its own |
+    /// | the tool answers | its own, or later |
     /// | the tool panics | `error`, with the panic's text |
     /// | its time is up | `timeout`; the tool is dropped |
     /// | cancelled, and the tool still succeeds within [`CANCEL_GRACE`] | `ok` |
@@ -161,13 +173,17 @@ impl Toolbox {
     /// the call's own token, so that blocking work of the tool ends too. Needs a tokio runtime.
     pub async fn run(&self, dispatch: Dispatch<'_>) -> Ran {
         let started = Instant::now();
-        let output = match self.prepare(&dispatch) {
+        let answer = match self.prepare(&dispatch) {
             Ok((tool, arguments)) => supervised(tool, arguments, dispatch).await,
-            Err(refused) => refused,
+            Err(refused) => refused.into(),
         };
-        let text = bounded(&output.text, OUTPUT_CAP).text;
-        let output = ToolOutput { status: output.status, text };
-        Ran { output, duration: started.elapsed() }
+        let answer = match answer {
+            ToolAnswer::Done(ToolOutput { status, text }) => {
+                ToolOutput { status, text: bounded(&text, OUTPUT_CAP).text }.into()
+            }
+            ToolAnswer::Later => ToolAnswer::Later,
+        };
+        Ran { answer, duration: started.elapsed() }
     }
 
     /// The tool and the arguments that fit its schema, or the result that says why not.
@@ -234,10 +250,10 @@ async fn supervised(
     tool: &Tool,
     arguments: Map<String, Value>,
     dispatch: Dispatch<'_>,
-) -> ToolOutput {
+) -> ToolAnswer {
     let cancelled = dispatch.cancelled;
     if cancelled.is_cancelled() {
-        return cancelled_output("cancelled before it began");
+        return cancelled_output("cancelled before it began").into();
     }
     // The tool's own token also fires on a timeout and when this future is dropped: blocking work
     // cannot be dropped, it has to be told.
@@ -247,35 +263,36 @@ async fn supervised(
     let runs = tool.clone();
     let mut work = OwnTask::start(async move { runs.run(call).await });
     let settled =
-        |ended: Result<ToolOutput, JoinError>| match ended.map_err(JoinError::try_into_panic) {
-            Ok(output) => output,
-            Err(Ok(panic)) => panicked(tool.name(), panic),
-            Err(Err(_)) => cancelled_output("the runtime is shutting down"),
+        |ended: Result<ToolAnswer, JoinError>| match ended.map_err(JoinError::try_into_panic) {
+            Ok(answer) => answer,
+            Err(Ok(panic)) => panicked(tool.name(), panic).into(),
+            Err(Err(_)) => cancelled_output("the runtime is shutting down").into(),
         };
     tokio::select! {
         biased;
         ended = work.end() => {
-            let output = settled(ended);
-            if cancelled.is_cancelled() { after_cancel(output) } else { output }
+            let answer = settled(ended);
+            if cancelled.is_cancelled() { after_cancel(answer) } else { answer }
         }
         () = cancelled.cancelled() => match timeout(CANCEL_GRACE, work.end()).await {
             Ok(ended) => after_cancel(settled(ended)),
-            Err(_) => cancelled_output("cancelled before it was done"),
+            Err(_) => cancelled_output("cancelled before it was done").into(),
         },
         () = sleep(tool.time_limit()) => {
             let text = format!("it took longer than its limit of {:?}", tool.time_limit());
-            ToolOutput { status: CallStatus::Timeout, text: text.into() }
+            ToolOutput { status: CallStatus::Timeout, text: text.into() }.into()
         }
     }
 }
 
 /// What a tool said after its call was cancelled. A success is a fact and stays one; any failure
 /// may be the cancel's doing.
-fn after_cancel(output: ToolOutput) -> ToolOutput {
-    if output.status.is_error() {
-        ToolOutput { status: CallStatus::Cancelled, text: output.text }
-    } else {
-        output
+fn after_cancel(answer: ToolAnswer) -> ToolAnswer {
+    match answer {
+        ToolAnswer::Done(ToolOutput { status, text }) if status.is_error() => {
+            ToolOutput { status: CallStatus::Cancelled, text }.into()
+        }
+        ToolAnswer::Done(_) | ToolAnswer::Later => answer,
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use kinfolk::ports::store::{Append, Claim, Epoch, Record, Store, StoreError};
 use kinfolk_actors::event::{
-    Event, FinishReason, Message, Outcome, RunFinished, RunStarted, UserMessage,
+    Event, FinishReason, Message, Outcome, RunFinished, RunKind, RunStarted, Source, UserMessage,
 };
-use kinfolk_actors::family::{Caps, FamilyHash};
+use kinfolk_actors::family::{FamilyHash, FamilyLimits};
 use kinfolk_actors::id::{AgentId, Attempt, Offset, RunId, SessionId};
 use kinfolk_actors::time::{Millis, Timestamp};
 use kinfolk_actors::usage::Usage;
@@ -21,14 +21,15 @@ pub fn run(number: u128) -> RunId {
 }
 
 pub fn text(text: &str) -> Event {
-    Event::Message(Message::User(UserMessage { text: text.into(), for_call: None }))
+    Event::Message(Message::User(UserMessage::new(Source::Input, text)))
 }
 
 pub fn started() -> Event {
     Event::RunStarted(RunStarted {
         input: "hello".into(),
         model: "scripted:m".into(),
-        limits: Caps::default(),
+        limits: FamilyLimits::default(),
+        kind: RunKind::Request,
         family: FamilyHash([7; 32]),
         parent_run: None,
     })
@@ -41,6 +42,8 @@ pub fn finished() -> Event {
         text: "done".into(),
         error: None,
         usage: Usage::default(),
+        cost_usd: None,
+        detail: None,
         agents: Vec::new(),
         duration_ms: Millis(1),
     })

@@ -129,12 +129,21 @@ async fn a_dropped_commit_happens_whole() {
 #[test]
 fn a_newer_format_is_refused_and_nothing_is_touched() {
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("format"), "2\n").unwrap();
+    std::fs::write(directory.path().join("format"), "3\n").unwrap();
     let before = files(directory.path());
     let path = directory.path().display().to_string();
     let refused = SledStore::open(directory.path()).err();
-    assert_eq!(refused, Some(StoreError::NewerFormat { path, found: 2, known: 1 }));
+    assert_eq!(refused, Some(StoreError::NewerFormat { path, found: 3, known: 2 }));
     assert_eq!(files(directory.path()), before);
+}
+
+/// Newer records are written from here on, so an older program has to be stopped.
+#[test]
+fn an_older_format_is_taken_up() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("format"), "1\n").unwrap();
+    drop(SledStore::open(directory.path()).unwrap());
+    assert_eq!(std::fs::read_to_string(directory.path().join("format")).unwrap(), "2\n");
 }
 
 #[test]

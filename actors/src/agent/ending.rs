@@ -2,12 +2,11 @@
 //! and only when the last of it is gone does the terminal event follow.
 
 use super::draft::Draft;
-use super::{Phase, Refusal, Turn};
+use super::{Phase, Refusal};
+use crate::brain::StepContext;
 use crate::call::{CallResult, CallStatus};
 use crate::event::{Ending, Event};
-use crate::id::CallId;
 use crate::instruction::FinishInstruction;
-use crate::time::Millis;
 
 /// Begins to end an agent that may have work in flight.
 pub(super) fn cancel(mut draft: Draft<'_>, ending: &Ending) -> Result<Vec<Event>, Refusal> {
@@ -15,41 +14,51 @@ pub(super) fn cancel(mut draft: Draft<'_>, ending: &Ending) -> Result<Vec<Event>
         Phase::Resting if draft.machine.id().is_lead() => Err(Refusal::AtRest),
         Phase::Done(_) => Err(Refusal::AtRest),
         Phase::Ending(_) => Err(Refusal::AlreadyEnding),
-        Phase::Resting | Phase::Deciding => {
-            finish_now(&mut draft, ending);
-            Ok(draft.into_events())
-        }
-        Phase::Thinking { .. } => {
-            draft.push(Event::Ending(ending.clone()));
-            Ok(draft.into_events())
-        }
-        Phase::Acting(turn) => {
-            let turn = turn.clone();
-            end_turn(&mut draft, turn, ending);
+        Phase::Resting
+        | Phase::Deciding
+        | Phase::Thinking { .. }
+        | Phase::Acting(_)
+        | Phase::Compacting(_)
+        | Phase::Asking(_)
+        | Phase::Interrupted => {
+            begin(&mut draft, ending);
             Ok(draft.into_events())
         }
     }
 }
 
-/// Closes admission for the calls of a turn; ends at once if none of them is in flight.
-pub(super) fn end_turn(draft: &mut Draft<'_>, mut turn: Turn, ending: &Ending) {
+/// Closes admission; ends at once if nothing is in flight.
+pub(super) fn begin(draft: &mut Draft<'_>, ending: &Ending) {
     draft.push(Event::Ending(ending.clone()));
-    let unbegun: Vec<CallId> = turn.waiting().map(|call| call.call).collect();
-    for call in unbegun {
-        let result = CallResult::new(CallStatus::Cancelled, "cancelled before it began");
-        draft.finish_call(&mut turn, call, result, Millis::default());
+    let unbegun = draft.unbegun();
+    if !unbegun.is_empty() {
+        // The brain may say how its calls are settled; the agent ends whatever it says.
+        let context = StepContext::HumanAbort { unbegun };
+        let instructions = draft.machine.brain.next(&context, &draft.state);
+        draft.resolve_aborted(&instructions);
     }
-    if turn.is_settled() {
-        finish_now(draft, ending);
-    }
+    let unbegun = draft.unbegun();
+    let result = CallResult::new(CallStatus::Cancelled, "cancelled before it began");
+    draft.refuse_calls(&unbegun, &result);
+    let elsewhere = deferred(draft);
+    let text = "cancelled before its answer came; whether it happened is not known";
+    draft.refuse_calls(&elsewhere, &CallResult::new(CallStatus::Cancelled, text));
+    draft.finish_ending();
+}
+
+/// What somebody outside has begun cannot be stopped from here; whether it happened is not known.
+fn deferred(draft: &Draft<'_>) -> Vec<crate::id::CallId> {
+    let turn = draft.state.turn().into_iter();
+    turn.flat_map(|turn| turn.deferred().map(|call| call.call)).collect()
 }
 
 /// Ends an agent that has nothing in flight.
 pub(super) fn finish_now(draft: &mut Draft<'_>, ending: &Ending) {
-    draft.finish(&FinishInstruction {
+    draft.finish_now(&FinishInstruction {
         outcome: ending.outcome,
         reason: ending.finish_reason,
-        text: "".into(),
+        text: std::sync::Arc::clone(&ending.text),
         error: ending.error.clone(),
+        detail: None,
     });
 }

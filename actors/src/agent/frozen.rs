@@ -1,8 +1,12 @@
 //! What an agent reads of its frozen family: who it is, what it is called with, what it may do.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use super::{AgentMachine, Member};
 use crate::family::{Invocation, Role};
 use crate::id::AgentId;
+use crate::profile::ModelProfile;
 
 impl AgentMachine {
     /// The agent's own id.
@@ -39,6 +43,29 @@ impl AgentMachine {
             Member::Lead => None,
             Member::Subagent(started) => Some(&started.name),
         }
+    }
+
+    /// What is known of the agent's model. One that the frozen family does not describe has the
+    /// window and the prices of an unknown one.
+    #[must_use]
+    pub fn profile(&self) -> Cow<'_, ModelProfile> {
+        self.profile_of(&self.invocation().model)
+    }
+
+    /// What is known of a model.
+    #[must_use]
+    pub fn profile_of(&self, model: &str) -> Cow<'_, ModelProfile> {
+        let endpoint = self.family.models.get(model);
+        endpoint.map_or_else(
+            || Cow::Owned(ModelProfile::unknown()),
+            |endpoint| Cow::Borrowed(&endpoint.profile),
+        )
+    }
+
+    /// The model that writes the agent's summaries.
+    #[must_use]
+    pub fn summary_model(&self) -> &Arc<str> {
+        self.family.compaction.model.as_ref().unwrap_or(&self.invocation().model)
     }
 
     /// What the agent is called with. A subagent is started only by a name that the frozen family

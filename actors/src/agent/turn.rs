@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::{CallKind, CallResult, EffectClass, ProposedCall};
+use crate::call::{CallKind, CallResult, EffectClass, Gate, ProposedCall};
 use crate::event::Reply;
-use crate::id::CallId;
+use crate::id::{AskId, CallId};
+use crate::time::Timestamp;
 use crate::transcript::{Said, SettledTurn};
 
 /// How many read-only calls of one turn run at once (design: cap 8).
@@ -31,6 +32,8 @@ pub struct TurnCall {
     pub proposed: ProposedCall,
     /// Where it stands.
     pub state: CallState,
+    /// When it gives up by itself, for a call that only waits.
+    pub deadline: Option<Timestamp>,
 }
 
 /// Where a call stands.
@@ -38,18 +41,36 @@ pub struct TurnCall {
 pub enum CallState {
     /// Not begun: its turn has not come.
     Proposed,
+    /// Not begun: somebody has to say something first.
+    Waiting(Wait),
     /// Begun: its effect may have happened.
     Dispatched,
+    /// Begun, and answered from outside.
+    Deferred,
     /// Ended.
     Settled(CallResult),
+}
+
+/// What a call waits for before it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wait {
+    /// The host's check.
+    Audit,
+    /// A person's answer, or the parent's.
+    Person(AskId),
 }
 
 impl Turn {
     /// The turn of a reply, nothing begun.
     #[must_use]
     pub fn new(reply: &Reply) -> Self {
-        let proposed =
-            |call: &ProposedCall| TurnCall { proposed: call.clone(), state: CallState::Proposed };
+        let proposed = |call: &ProposedCall| {
+            let state = match call.gate {
+                Gate::Audit { .. } => CallState::Waiting(Wait::Audit),
+                Gate::Pass | Gate::Ask(_) | Gate::Block(_) => CallState::Proposed,
+            };
+            TurnCall { proposed: call.clone(), state, deadline: None }
+        };
         Self { said: Said::from(reply), calls: reply.calls.iter().map(proposed).collect() }
     }
 
@@ -59,22 +80,40 @@ impl Turn {
         self.calls.iter().find(|entry| entry.proposed.call == call)
     }
 
-    /// Marks a call as begun.
-    pub fn dispatch(&mut self, call: CallId) {
-        self.set(call, CallState::Dispatched);
+    /// Marks a call as begun. One that the host runs is answered from outside.
+    pub fn dispatch(&mut self, call: CallId, deadline: Option<Timestamp>) {
+        if let Some(entry) = self.entry(call) {
+            entry.deadline = deadline;
+            entry.state = match entry.proposed.kind {
+                CallKind::Client(_) | CallKind::ClientSubagent => CallState::Deferred,
+                CallKind::Tool(_)
+                | CallKind::Subagent
+                | CallKind::Spawn
+                | CallKind::Wait
+                | CallKind::Tell
+                | CallKind::Stop
+                | CallKind::AskUser
+                | CallKind::AskParent
+                | CallKind::Return
+                | CallKind::Invalid => CallState::Dispatched,
+            };
+        }
+    }
+
+    /// Has a call wait, or wait no more. A settled one stays settled.
+    pub fn set_state(&mut self, call: CallId, state: CallState) {
+        if let Some(entry) = self.entry(call).filter(|entry| !entry.is_settled()) {
+            entry.state = state;
+        }
     }
 
     /// Gives a call its result. The first one stands.
     pub fn settle(&mut self, call: CallId, result: CallResult) {
-        if self.call(call).is_some_and(|entry| !entry.is_settled()) {
-            self.set(call, CallState::Settled(result));
-        }
+        self.set_state(call, CallState::Settled(result));
     }
 
-    fn set(&mut self, call: CallId, state: CallState) {
-        if let Some(entry) = self.calls.iter_mut().find(|entry| entry.proposed.call == call) {
-            entry.state = state;
-        }
+    fn entry(&mut self, call: CallId) -> Option<&mut TurnCall> {
+        self.calls.iter_mut().find(|entry| entry.proposed.call == call)
     }
 
     /// Whether every call has its result.
@@ -93,7 +132,10 @@ impl Turn {
         }
         let pair = |entry: TurnCall| match entry.state {
             CallState::Settled(result) => Some((entry.proposed, result)),
-            CallState::Proposed | CallState::Dispatched => None,
+            CallState::Proposed
+            | CallState::Waiting(_)
+            | CallState::Dispatched
+            | CallState::Deferred => None,
         };
         Ok(SettledTurn {
             said: self.said,
@@ -101,54 +143,90 @@ impl Turn {
         })
     }
 
-    /// Calls that are begun and not ended.
+    /// Calls that are begun, here, and not ended.
     pub fn dispatched(&self) -> impl Iterator<Item = &ProposedCall> {
         self.in_state(|state| *state == CallState::Dispatched)
     }
 
-    /// Calls that are not begun.
-    pub fn waiting(&self) -> impl Iterator<Item = &ProposedCall> {
+    /// Calls whose turn has not come.
+    pub fn proposed(&self) -> impl Iterator<Item = &ProposedCall> {
         self.in_state(|state| *state == CallState::Proposed)
+    }
+
+    /// Calls that have not begun: nothing of them can have happened.
+    pub fn unbegun(&self) -> impl Iterator<Item = &ProposedCall> {
+        self.in_state(|state| match state {
+            CallState::Proposed | CallState::Waiting(_) => true,
+            CallState::Dispatched | CallState::Deferred | CallState::Settled(_) => false,
+        })
+    }
+
+    /// Calls that are answered from outside.
+    pub fn deferred(&self) -> impl Iterator<Item = &ProposedCall> {
+        self.in_state(|state| *state == CallState::Deferred)
     }
 
     fn in_state(&self, wanted: fn(&CallState) -> bool) -> impl Iterator<Item = &ProposedCall> {
         self.calls.iter().filter(move |entry| wanted(&entry.state)).map(|entry| &entry.proposed)
     }
 
-    /// The read-only calls that may begin now: nothing that changes anything stands unsettled
-    /// before them, and there is room.
+    /// The read-only calls that may begin now: nothing that changes anything stands before them
+    /// with its turn to come, and there is room. A call that waits for a person, or is answered
+    /// from outside, holds nobody back.
     #[must_use]
     pub fn ready_reads(&self) -> Vec<CallId> {
+        if self.changes() {
+            return Vec::new();
+        }
         let running = self.dispatched().filter(|call| call.is_tool()).count();
-        let readable = |entry: &&TurnCall| {
-            entry.is_settled() || entry.proposed.kind == CallKind::Tool(EffectClass::ReadOnly)
+        let passes = |entry: &&TurnCall| {
+            !entry.is_coming() || entry.proposed.kind == CallKind::Tool(EffectClass::ReadOnly)
         };
         self.tools()
-            .take_while(readable)
+            .take_while(passes)
             .filter(|entry| entry.state == CallState::Proposed)
             .map(|entry| entry.proposed.call)
             .take(MAX_PARALLEL_READS.saturating_sub(running))
             .collect()
     }
 
-    /// The changing call whose turn has come: everything before it is settled, and it waits only
-    /// for the workspace's lease.
+    /// The changing call whose turn has come: everything before it is settled or holds nobody
+    /// back, no tool runs, and it waits only for the workspace's lease.
     #[must_use]
     pub fn next_change(&self) -> Option<CallId> {
-        let next = self.tools().find(|entry| !entry.is_settled())?;
+        if self.dispatched().any(ProposedCall::is_tool) {
+            return None;
+        }
+        let next = self.tools().find(|entry| entry.is_coming())?;
         let changes = next.proposed.kind != CallKind::Tool(EffectClass::ReadOnly);
         (changes && next.state == CallState::Proposed).then_some(next.proposed.call)
     }
 
-    /// The subagent calls that may begin now: all tools are settled, and fewer than `cap` live.
+    /// The next call beside the tools that may begin now. Subagents come after the tools; a
+    /// subagent's own return, after everything.
     #[must_use]
-    pub fn ready_subagents(&self, cap: u32) -> Vec<&ProposedCall> {
-        if self.tools().any(|entry| !entry.is_settled()) {
-            return Vec::new();
-        }
-        let living = self.dispatched().filter(|call| call.kind == CallKind::Subagent).count();
-        let room = usize::try_from(cap).unwrap_or(usize::MAX).saturating_sub(living);
-        self.waiting().filter(|call| call.kind == CallKind::Subagent).take(room).collect()
+    pub fn next_other(&self, has_room: bool) -> Option<&ProposedCall> {
+        let tools_done = !self.tools().any(TurnCall::is_coming);
+        let alone = |call: &ProposedCall| {
+            self.calls.iter().all(|entry| entry.proposed.call == call.call || entry.is_settled())
+        };
+        self.proposed().find(|call| match call.kind {
+            CallKind::Client(_) | CallKind::AskUser | CallKind::AskParent => true,
+            CallKind::Subagent => tools_done && has_room,
+            CallKind::ClientSubagent
+            | CallKind::Spawn
+            | CallKind::Wait
+            | CallKind::Tell
+            | CallKind::Stop => tools_done,
+            CallKind::Return => alone(call),
+            CallKind::Tool(_) | CallKind::Invalid => false,
+        })
+    }
+
+    /// Whether a tool that changes things runs.
+    fn changes(&self) -> bool {
+        self.dispatched()
+            .any(|call| call.is_tool() && call.kind != CallKind::Tool(EffectClass::ReadOnly))
     }
 
     fn tools(&self) -> impl Iterator<Item = &TurnCall> {
@@ -162,24 +240,39 @@ impl TurnCall {
     pub fn is_settled(&self) -> bool {
         matches!(self.state, CallState::Settled(_))
     }
+
+    /// Whether its turn is still to come, or it runs here: what stands behind it may have to wait.
+    #[must_use]
+    pub fn is_coming(&self) -> bool {
+        match self.state {
+            CallState::Proposed | CallState::Dispatched => true,
+            CallState::Waiting(_) | CallState::Deferred | CallState::Settled(_) => false,
+        }
+    }
 }
 
 impl ProposedCall {
-    /// Whether it runs a tool of the agent.
+    /// Whether it runs a tool of the agent, here.
     #[must_use]
     pub fn is_tool(&self) -> bool {
-        match self.kind {
-            CallKind::Tool(_) => true,
-            CallKind::Subagent | CallKind::Invalid => false,
-        }
+        matches!(self.kind, CallKind::Tool(_))
     }
 
     /// Its effect class, if it runs a tool.
     #[must_use]
     pub fn effect(&self) -> Option<EffectClass> {
         match self.kind {
-            CallKind::Tool(effect) => Some(effect),
-            CallKind::Subagent | CallKind::Invalid => None,
+            CallKind::Tool(effect) | CallKind::Client(effect) => Some(effect),
+            CallKind::Subagent
+            | CallKind::ClientSubagent
+            | CallKind::Spawn
+            | CallKind::Wait
+            | CallKind::Tell
+            | CallKind::Stop
+            | CallKind::AskUser
+            | CallKind::AskParent
+            | CallKind::Return
+            | CallKind::Invalid => None,
         }
     }
 
@@ -190,7 +283,17 @@ impl ProposedCall {
         // What can run was read when it was proposed; reading it again for every request would cost
         // the whole history each time.
         let readable = match self.kind {
-            CallKind::Tool(_) | CallKind::Subagent => true,
+            CallKind::Tool(_)
+            | CallKind::Client(_)
+            | CallKind::Subagent
+            | CallKind::ClientSubagent
+            | CallKind::Spawn
+            | CallKind::Wait
+            | CallKind::Tell
+            | CallKind::Stop
+            | CallKind::AskUser
+            | CallKind::AskParent
+            | CallKind::Return => true,
             CallKind::Invalid => crate::call::read_arguments(&self.arguments).is_ok(),
         };
         if readable {

@@ -43,7 +43,7 @@ impl Bench {
     fn new(member: Member, family: Family, brain: Arc<dyn Brain>) -> Self {
         let family = Arc::new(family);
         let machine = AgentMachine { run: RUN, member, family, family_hash: HASH, brain };
-        let (state, ledger) = (AgentState::default(), Ledger::default());
+        let (state, ledger) = (AgentState::default(), Ledger::new(Arc::clone(&machine.family)));
         Self { machine, state, ledger, journal: vec![], now: Timestamp(1_000) }
     }
 
@@ -53,17 +53,22 @@ impl Bench {
     }
 
     pub fn facts(&self) -> Facts {
-        self.ledger.facts(self.now, Offset(u64::try_from(self.journal.len()).unwrap()))
+        Facts {
+            now: self.now,
+            head: Offset(u64::try_from(self.journal.len()).unwrap()),
+            ledger: Arc::new(self.ledger.clone()),
+        }
     }
 
     /// Takes a command as a shell would; each one takes a millisecond.
     pub fn take(&mut self, command: &Command) -> Result<Vec<Event>, Refusal> {
         self.now.0 += 1;
         let events = self.machine.decide(&self.state, command, &self.facts())?;
-        assert_eq!(self.ledger.admit(&events), Ok(()));
+        let (run, agent) = (self.machine.run, self.machine.id());
+        assert_eq!(self.ledger.admit(run, agent, self.now, &events), Ok(()));
         for event in &events {
             AgentMachine::evolve(&mut self.state, event);
-            self.ledger.record(self.machine.run, self.machine.id(), self.now, event);
+            self.ledger.record(run, agent, self.now, event);
         }
         self.journal.extend(events.iter().cloned());
         Ok(events)

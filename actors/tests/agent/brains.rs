@@ -23,9 +23,9 @@ impl Brain for Says {
     fn next(&self, context: &StepContext, _state: &AgentState) -> Vec<Instruction> {
         match context {
             StepContext::UserInput => self.input.clone(),
-            StepContext::ModelResult(_) => self.reply.clone(),
+            StepContext::ModelResult { .. } => self.reply.clone(),
             StepContext::ToolsBatchResult => self.batch.clone(),
-            StepContext::Error(_) => vec![],
+            _ => vec![],
         }
     }
 }
@@ -41,6 +41,7 @@ fn finish(text: &str) -> Instruction {
         reason: FinishReason::AgentDecision,
         text: text.into(),
         error: None,
+        detail: None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_actors::agent::{Key, Outcome, Refusal};
+use kinfolk_actors::agent::{Cause, Key, Outcome, Refusal};
 use kinfolk_actors::call::{CallKind, CallResult, CallStatus};
 use kinfolk_actors::event::{Event, FinishReason, Outcome as End};
 use kinfolk_actors::failure::{ErrorCode, Failure};
@@ -136,7 +136,7 @@ fn a05_living_subagents_are_stopped_and_queued_ones_never_start() {
     lead.check(&cancel(), &events, &vec![stops_child(&living)]);
     lead.take(&settle(Key::Child(id(0)), Outcome::Gone)).unwrap();
     assert_cancelled(&lead);
-    assert!(lead.state.children.is_empty());
+    assert!(!lead.state.has_live_children());
 }
 
 #[test]
@@ -161,5 +161,5 @@ fn the_first_end_stands() {
     lead.take(&settle(Key::Tool(id(0)), Outcome::Gone)).unwrap();
     assert_cancelled(&lead);
     let reason: Arc<str> = "enough".into();
-    assert_eq!(kinfolk_actors::agent::cancelled(&reason), ending_by_cancel());
+    assert_eq!(kinfolk_actors::agent::cancelled(Cause::Requested, &reason), ending_by_cancel());
 }

@@ -1,22 +1,31 @@
 //! A small family, and short names for the events, commands and outcomes of the examples.
 
+mod people;
+
 use std::sync::Arc;
 
-use kinfolk_actors::agent::{Command, Key, Outcome, RawCall, RawReply, Recovered, Start};
-use kinfolk_actors::call::{CallKind, CallResult, CallStatus, EffectClass, ProposedCall};
+use kinfolk_actors::agent::{Cause, Command, Key, Outcome, RawCall, RawReply, Recovered, Start};
+use kinfolk_actors::budget::account::Scope;
+use kinfolk_actors::call::{CallKind, CallResult, CallStatus, EffectClass, Gate, ProposedCall};
 use kinfolk_actors::event::{
-    Ending, Event, Finish, FinishReason, Message, ModelFailed, ModelRequested, Reply, RunStarted,
-    SubagentFinished, SubagentStarted, ToolFinished, ToolStarted, UserMessage,
+    ChildMode, Ending, Event, Finish, FinishReason, LimitReached, Message, ModelFailed,
+    ModelRequested, Reply, RunKind, RunStarted, Source, SubagentFinished, SubagentStarted,
+    ToolFinished, ToolStarted, UserMessage,
 };
 use kinfolk_actors::failure::Failure;
 use kinfolk_actors::family::{
-    ApprovalMode, CALL_SUBAGENT, Caps, Family, FamilyHash, Invocation, Role, SubagentSpec,
-    ToolChoicePlan, ToolSpec,
+    ASK_PARENT, ASK_USER, CALL_SUBAGENT, Caps, Delivery, Family, FamilyHash, Invocation,
+    MESSAGE_SUBAGENT, Offer, Placement, Role, SPAWN_SUBAGENT, STOP_SUBAGENT, SubagentSpec,
+    TASK_RETURN, ToolChoicePlan, ToolSpec, WAIT_SUBAGENTS,
 };
 use kinfolk_actors::id::{AgentId, Attempt, CallId, RequestNo, RunId};
+use kinfolk_actors::limits::{ChildBudget, LimitKind, Limits, OnLimit};
+use kinfolk_actors::policy::{Mode, Policy};
 use kinfolk_actors::time::Millis;
 use kinfolk_actors::usage::Usage;
 use uuid::Uuid;
+
+pub use self::people::*;
 
 pub const LOOK: CallKind = CallKind::Tool(EffectClass::ReadOnly);
 pub const PUT: CallKind = CallKind::Tool(EffectClass::Idempotent);
@@ -27,8 +36,16 @@ pub const HASH: FamilyHash = FamilyHash([7; 32]);
 /// What the one run of most examples is called.
 pub const RUN: RunId = RunId(Uuid::from_u128(1));
 
-fn tool(name: &str, effect: EffectClass) -> ToolSpec {
-    ToolSpec { name: name.into(), description: "".into(), schema: "{}".into(), effect }
+pub fn tool(name: &str, effect: EffectClass) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        description: "".into(),
+        schema: "{}".into(),
+        effect,
+        placement: Placement::Runtime,
+        offer: Offer::Always,
+        cost: None,
+    }
 }
 
 /// `look` reads, `put` is idempotent, `book` reconcilable, `write` changing.
@@ -45,6 +62,7 @@ fn invocation() -> Invocation {
         ]
         .into(),
         tool_choice: ToolChoicePlan::default(),
+        limits: Limits::default(),
     }
 }
 
@@ -55,20 +73,32 @@ pub fn family() -> Family {
         description: "Looks".into(),
         role: Role::Explore,
         invocation: invocation(),
+        delivery: Delivery::Answer,
+        placement: Placement::Runtime,
+        internal: false,
     };
     Family {
         lead: invocation(),
         subagents: vec![scout],
         caps: Caps::default(),
-        approval: ApprovalMode::AutoRun,
+        limits: Limits::default(),
+        on_limit: OnLimit::default(),
+        child_budget: ChildBudget::default(),
+        policy: policy(Mode::AutoRun),
+        approval_timeout: None,
+        compaction: Default::default(),
         commands: Default::default(),
         models: Default::default(),
         workspace: None,
     }
 }
 
+pub fn policy(mode: Mode) -> Policy {
+    Policy { mode, ..Policy::default() }
+}
+
 pub fn manual() -> Family {
-    Family { approval: ApprovalMode::Manual, ..family() }
+    Family { policy: policy(Mode::Manual), ..family() }
 }
 
 pub fn capped(max_subagents: u32, max_parallel: u32, max_depth: u32) -> Family {
@@ -114,7 +144,7 @@ pub fn reply(text: &str, calls: Vec<RawCall>) -> RawReply {
 // Commands.
 
 pub fn start(input: &str) -> Command {
-    Command::Start(Start { input: input.into(), parent_run: None })
+    Command::Start(Start { input: input.into(), kind: RunKind::Request, parent_run: None })
 }
 
 pub fn settle(key: Key, outcome: Outcome) -> Command {
@@ -146,7 +176,7 @@ pub fn leased(call: CallId) -> Command {
 }
 
 pub fn cancel() -> Command {
-    Command::Cancel { reason: "enough".into() }
+    Command::Cancel { cause: Cause::Requested, reason: "enough".into() }
 }
 
 pub fn recovered(attempt: u32) -> Command {
@@ -162,6 +192,7 @@ pub fn report(started: &SubagentStarted, summary: &str) -> SubagentFinished {
         subagent: started.subagent,
         status: kinfolk_actors::event::Outcome::Completed,
         summary: summary.into(),
+        finish_reason: FinishReason::Completed,
         usage: usage(1, 10, 5),
         error: None,
     }
@@ -173,14 +204,15 @@ pub fn run_started(input: &str, family: &Family) -> Event {
     Event::RunStarted(RunStarted {
         input: input.into(),
         model: MODEL.into(),
-        limits: family.caps,
+        limits: family.limits(),
+        kind: RunKind::Request,
         family: HASH,
         parent_run: None,
     })
 }
 
 pub fn user(text: &str) -> Event {
-    Event::Message(Message::User(UserMessage { text: text.into(), for_call: None }))
+    Event::Message(Message::User(UserMessage::new(Source::Input, text)))
 }
 
 /// The estimate is left out: the bench compares it nowhere but in its own example.
@@ -190,6 +222,8 @@ pub fn requested(request: u32) -> Event {
         model: MODEL.into(),
         attempt_no: 1,
         estimated_tokens: 0,
+        closing: None,
+        max_output: None,
     })
 }
 
@@ -220,6 +254,7 @@ pub fn proposed(n: u32, raw: &RawCall, kind: CallKind) -> ProposedCall {
         name: Arc::clone(&raw.name),
         arguments: arguments.into(),
         kind,
+        gate: Gate::Pass,
         provider_id: Arc::clone(&raw.provider_id),
     }
 }
@@ -229,6 +264,7 @@ pub fn begun(call: &ProposedCall) -> Event {
         call: call.call,
         name: Arc::clone(&call.name),
         arguments: Arc::clone(&call.arguments),
+        deadline: None,
     })
 }
 
@@ -253,6 +289,11 @@ pub fn scout_started(number: u32, call: &ProposedCall, task: &str) -> SubagentSt
         task: task.into(),
         label: None,
         write_scope: vec![],
+        goal: Some("go".into()),
+        context: None,
+        mode: ChildMode::Foreground,
+        delivery: Delivery::Answer,
+        placement: Placement::Runtime,
         for_call: call.call,
         depth: 1,
     }
@@ -263,6 +304,7 @@ pub fn ending_by_cancel() -> Ending {
         outcome: kinfolk_actors::event::Outcome::Cancelled,
         finish_reason: FinishReason::UserRequested,
         reason: "enough".into(),
+        text: "".into(),
         error: None,
     }
 }
@@ -270,4 +312,46 @@ pub fn ending_by_cancel() -> Ending {
 /// The outcome of a subagent that took no time.
 pub fn reported_by(report: SubagentFinished) -> Outcome {
     Outcome::Child { report: Box::new(report), duration: Millis::default() }
+}
+
+/// The family with every tool that there is.
+pub fn full() -> Family {
+    let client =
+        |name: &str, effect| ToolSpec { placement: Placement::Client, ..tool(name, effect) };
+    let read = EffectClass::ReadOnly;
+    let own = [
+        SPAWN_SUBAGENT,
+        WAIT_SUBAGENTS,
+        MESSAGE_SUBAGENT,
+        STOP_SUBAGENT,
+        ASK_USER,
+        ASK_PARENT,
+        TASK_RETURN,
+    ];
+    let more = own.map(|name| tool(name, read)).into_iter().chain([
+        client("fetch", read),
+        client("order", EffectClass::Changing),
+        ToolSpec { offer: Offer::OnceActivated, ..tool("hidden", read) },
+    ]);
+    let tools: Arc<[ToolSpec]> = invocation().tools.iter().cloned().chain(more).collect();
+    let mut family = family();
+    family.lead.tools = Arc::clone(&tools);
+    family.subagents[0].invocation.tools = tools;
+    let agency = SubagentSpec {
+        name: "agency".into(),
+        placement: Placement::Client,
+        ..family.subagents[0].clone()
+    };
+    family.subagents.push(agency);
+    family
+}
+
+/// The limits of a family, and what happens at them.
+pub fn limited(limits: Limits, on_limit: OnLimit) -> Family {
+    Family { limits, on_limit, ..full() }
+}
+
+pub fn limit(kind: LimitKind) -> Event {
+    let scope = Scope::Family;
+    Event::LimitReached(LimitReached { limit: kind, scope })
 }

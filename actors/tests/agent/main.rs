@@ -3,19 +3,27 @@
 
 mod bench;
 mod fixture;
-mod script;
-mod world;
 
+mod approvals;
 mod brains;
 mod children;
-mod corners;
+mod clients;
+mod compacting;
 mod ending;
-mod laws;
+mod guards;
+mod interrupting;
+mod limiting;
 mod ordering;
+mod pairing;
+mod phases;
+mod questions;
 mod recovering;
 mod replying;
 mod requests;
+mod returning;
 mod runs;
 mod settling;
+mod spawning;
 mod starting;
+mod steering;
 mod transitions;

@@ -14,7 +14,8 @@ fn tools(numbers: impl IntoIterator<Item = u32>) -> Vec<Key> {
 
 #[test]
 fn at_most_eight_reads_run_at_once_and_the_next_begins_when_one_ends() {
-    let looks = vec![raw_call("look", "{}"); 10];
+    let look = |n: u32| raw_call("look", &format!("{{\"n\":{n}}}"));
+    let looks = (0..10).map(look).collect();
     let mut lead = Bench::lead(family()).given(&[start("go"), calls(1, looks)]);
     assert_eq!(lead.keys(), tools(0..8));
     lead.take(&done(id(5), "r")).unwrap();
@@ -90,8 +91,8 @@ fn subagents_over_max_subagents_get_a_limit_result_and_the_others_run() {
     let text = "the run may start at most 2 subagents and has; do it yourself";
     let result = kinfolk_actors::call::CallResult::new(CallStatus::Limit, text);
     assert_eq!(settled, [(id(2), result)]);
-    assert_eq!(lead.facts().subagents_left, 0);
-    assert_eq!(lead.facts().next_agent, AgentId(3));
+    assert_eq!(lead.ledger.subagents_left(), 0);
+    assert_eq!(lead.ledger.next_agent(), AgentId(3));
 }
 
 #[test]

@@ -16,7 +16,7 @@ const UNKNOWN: &str = "the process died while this ran; whether it happened is n
 
 fn resumed(attempt: u32, head: usize) -> Event {
     let from_offset = Offset(u64::try_from(head).unwrap());
-    Event::RunResumed(RunResumed { attempt: Attempt(attempt), from_offset })
+    Event::RunResumed(RunResumed { attempt: Attempt(attempt), from_offset, raised: None })
 }
 
 fn crash() -> Failure {

@@ -36,18 +36,6 @@ fn a_read_only_call_runs_at_once_in_every_mode() {
 }
 
 #[test]
-fn a_changing_call_is_blocked_under_manual_and_says_how_to_allow_it() {
-    for name in ["put", "book", "write"] {
-        let text = format!(
-            "`{name}` changes things and was not run: the approval mode is manual. \
-             Whoever starts the run can allow it: `--approval auto-run`, or \
-             `ApprovalMode::AutoRun` in Rust."
-        );
-        check_refusal(manual(), raw_call(name, "{}"), CallStatus::Blocked, &text);
-    }
-}
-
-#[test]
 fn a_changing_call_under_auto_run_waits_for_the_lease_before_it_begins() {
     for (name, kind) in [("put", PUT), ("book", BOOK), ("write", WRITE)] {
         let mut lead = Bench::lead(family()).given(&[start("go")]);

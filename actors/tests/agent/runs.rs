@@ -34,15 +34,15 @@ fn the_next_run_begins_afresh_on_the_same_history() {
         let mut lead = Bench::lead(family())
             .given(&[start("go"), calls(1, batch), done(id(0), "r")])
             .given(&commands);
-        assert!(lead.state.children.is_empty(), "{name}");
-        let before = lead.state.transcript.entries().len();
+        assert!(!lead.state.has_live_children(), "{name}");
+        let before = lead.state.transcript.len();
 
         lead.next_run(2);
         let events = [run_started("more", &family()), user("more"), requested(1)];
         lead.check(&start("more"), &events, &thinks(1));
-        assert_eq!(lead.state.transcript.entries().len(), before + 1, "{name}");
-        assert_eq!((lead.state.runs, lead.state.calls), (2, 0));
-        assert_eq!(lead.facts().subagents_left, family().caps.max_subagents);
+        assert_eq!(lead.state.transcript.len(), before + 1, "{name}");
+        assert_eq!((lead.state.runs, lead.state.run.calls, lead.state.children.len()), (2, 0, 0));
+        assert_eq!(lead.ledger.subagents_left(), family().caps.max_subagents);
 
         lead.take(&calls(1, vec![raw_call("look", "{}")])).unwrap();
         let second = CallId { run: RunId(Uuid::from_u128(2)), ..id(0) };

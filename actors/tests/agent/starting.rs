@@ -1,7 +1,7 @@
 //! The start of a run and of a subagent's task.
 
-use kinfolk_actors::agent::Refusal;
-use kinfolk_actors::event::{Event, Message, Outcome, UserMessage};
+use kinfolk_actors::agent::{RawReply, Refusal};
+use kinfolk_actors::event::{Event, Message, Outcome, Source, UserMessage};
 use kinfolk_actors::usage::Usage;
 
 use crate::bench::{Bench, thinks};
@@ -32,22 +32,25 @@ fn only_a_lead_starts_runs() {
     scout.check_refused(&start("hello"), &Refusal::NotALead);
 }
 
+const PART: &str = "\n\nThe task is part of this work: go";
+
 #[test]
-fn a_subagent_begins_with_its_task_and_is_told_what_it_may_change() {
+fn a_subagent_begins_with_its_task_its_place_and_what_it_may_change() {
     let call = proposed(0, &ask_scout("t"), kinfolk_actors::call::CallKind::Subagent);
     let plain = scout_started(1, &call, "map the roads");
     let told = |text: &str| {
-        let message = UserMessage { text: text.into(), for_call: Some(id(0)) };
+        let message =
+            UserMessage { for_call: Some(id(0)), ..UserMessage::new(Source::Input, text) };
         Event::Message(Message::User(message))
     };
     let mut scout = Bench::subagent(plain.clone(), family());
-    scout.check(&recovered(1), &[told("map the roads"), requested(1)], &thinks(1));
+    scout.check(&recovered(1), &[told(&format!("map the roads{PART}")), requested(1)], &thinks(1));
 
     let mut scoped = plain;
     scoped.write_scope = vec!["a".into(), "b".into()];
     let mut scout = Bench::subagent(scoped, family());
-    let text = "map the roads\n\nChange nothing outside of: a, b";
-    scout.check(&recovered(1), &[told(text), requested(1)], &thinks(1));
+    let text = format!("map the roads{PART}\n\nChange nothing outside of: a, b");
+    scout.check(&recovered(1), &[told(&text), requested(1)], &thinks(1));
 }
 
 #[test]
@@ -67,7 +70,7 @@ fn a_text_reply_ends_the_run_and_its_own_usage_is_counted() {
 }
 
 #[test]
-fn the_estimate_is_a_quarter_of_the_bytes_that_are_sent() {
+fn the_estimate_is_what_was_counted_last_and_a_guess_for_what_came_after() {
     let mut lead = Bench::lead(family());
     let estimate = |events: &[Event]| {
         let mut requests = events.iter().filter_map(|event| match event {
@@ -76,10 +79,13 @@ fn the_estimate_is_a_quarter_of_the_bytes_that_are_sent() {
         });
         requests.next_back().unwrap()
     };
-    let first = estimate(&lead.take(&start(&"x".repeat(4_000))).unwrap());
-    let look = raw_call("look", &format!("{{\"p\":\"{}\"}}", "y".repeat(392)));
-    lead.take(&replied(1, reply(&"z".repeat(396), vec![look]))).unwrap();
-    let second = estimate(&lead.take(&done(id(0), &"r".repeat(800))).unwrap());
+    // Nothing was counted yet: a quarter of the bytes, and a little for each message.
+    let first = estimate(&lead.take(&start(&"abc ".repeat(1_000))).unwrap());
     assert!((1_000..1_100).contains(&first), "{first}");
-    assert_eq!(second - first, (396 + 4 + 400 + 800) / 4);
+    let look = raw_call("look", "{}");
+    let counted = RawReply { usage: usage(1, 700, 50), ..reply("", vec![look]) };
+    lead.take(&replied(1, counted)).unwrap();
+    let second = estimate(&lead.take(&done(id(0), &"abc ".repeat(2_000))).unwrap());
+    // The 700 that were sent, and the turn with its result.
+    assert!((2_700..2_800).contains(&second), "{second}");
 }

@@ -3,12 +3,19 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use kinfolk_actors::agent::{AgentMachine, Command, Key, Outcome, failed};
-use kinfolk_actors::call::CallKind;
-use kinfolk_actors::event::{Event, Message};
+use kinfolk_actors::agent::{
+    AgentMachine, Command, Deliver, Key, Outcome, RawCall, Steer, Summarised, Timer, Verdict,
+    failed,
+};
+use kinfolk_actors::call::{CallKind, CallStatus};
+use kinfolk_actors::event::{Event, Message, SubagentStarted};
 use kinfolk_actors::failure::{ErrorCode, Failure};
-use kinfolk_actors::id::RequestNo;
+use kinfolk_actors::id::{AgentId, AskId, RequestNo};
+use kinfolk_actors::limits::{Limits, OnLimit};
 use kinfolk_actors::machine::{Demand, Machine};
+use kinfolk_actors::policy::rule::Need;
+use kinfolk_actors::policy::{Dynamic, Intervention};
+use kinfolk_actors::time::Millis;
 use kinfolk_actors::usage::Usage;
 
 use crate::bench::Bench;
@@ -39,9 +46,113 @@ fn phases() -> Vec<(&'static str, Bench)> {
             acting(vec![write()]).given(&[leased(id(0)), cancel()]),
         ),
         ("lead, ending: a subagent is stopped", acting(vec![ask_scout("t")]).given(&[cancel()])),
+        ("lead, deciding: a subagent works in the background", background()),
+        ("lead, acting: a change waits for a person", parked()),
+        ("lead, acting: a question waits for the user", asking()),
+        ("lead, acting: a call waits for a check", audited()),
+        ("lead, acting: a call is answered elsewhere", all_tools(&[raw_call("order", "{}")])),
+        ("lead, acting: a message is on its way", telling()),
+        ("lead, compacting", compacting()),
+        ("lead, ending: a summary is stopped", compacting().given(&[cancel()])),
+        ("lead, asking: a limit is used up", at_limit(OnLimit::Ask)),
+        ("lead, interrupted", at_limit(OnLimit::Interrupt)),
+        ("lead, thinking: the last answer", at_limit(OnLimit::Finish)),
+        ("subagent, acting: it waits for its parent", awaiting_parent(&started)),
         ("subagent, resting", scout()),
         ("subagent, thinking", scout().given(&[recovered(1)])),
         ("subagent, done", scout().given(&[recovered(1), says(1, "found")])),
+    ]
+}
+
+fn all_tools(batch: &[RawCall]) -> Bench {
+    Bench::lead(full()).given(&[start("go"), calls(1, batch.to_vec())])
+}
+
+fn background() -> Bench {
+    let spawn = raw_call("spawn_subagent", r#"{"agent":"scout","task":"t"}"#);
+    all_tools(&[spawn]).given(&[says(2, "I wait")])
+}
+
+fn telling() -> Bench {
+    let spawn = raw_call("spawn_subagent", r#"{"agent":"scout","task":"t"}"#);
+    let tell = raw_call("message_subagent", r#"{"subagent":"sub-1","message":"hi"}"#);
+    all_tools(&[spawn, tell])
+}
+
+fn parked() -> Bench {
+    Bench::lead(manual()).given(&[start("go"), calls(1, vec![raw_call("write", "{}")])])
+}
+
+fn asking() -> Bench {
+    all_tools(&[raw_call("ask_user", r#"{"question":"which?"}"#)])
+}
+
+fn audited() -> Bench {
+    let audit = Dynamic { kind: "watch".to_owned(), default: Need::Never, policy: Need::Always };
+    let mut family = family();
+    family.policy.tools = [("put".to_owned(), Intervention::Dynamic(audit))].into();
+    Bench::lead(family).given(&[start("go"), calls(1, vec![raw_call("put", "{}")])])
+}
+
+fn compacting() -> Bench {
+    let mut family = family();
+    (family.compaction.threshold, family.compaction.keep) = (Some(1_000), Some(100));
+    let found = done(id(0), &"abc ".repeat(1_200));
+    Bench::lead(family).given(&[start("go"), calls(1, vec![raw_call("look", "{}")]), found])
+}
+
+fn at_limit(on_limit: OnLimit) -> Bench {
+    let steps = if on_limit == OnLimit::Finish { 2 } else { 1 };
+    let limits = Limits { max_steps: Some(steps), ..Limits::none() };
+    let commands = [start("go"), calls(1, vec![raw_call("look", "{}")]), done(id(0), "seen")];
+    Bench::lead(limited(limits, on_limit)).given(&commands)
+}
+
+fn awaiting_parent(started: &SubagentStarted) -> Bench {
+    let question = raw_call("ask_parent", r#"{"question":"which?"}"#);
+    Bench::subagent(started.clone(), full()).given(&[recovered(1), calls(1, vec![question])])
+}
+
+/// What people and other agents say, and the outcomes that only some phases know.
+fn more_commands() -> Vec<(&'static str, Command)> {
+    let timer = |timer| settle(Key::Timer(timer), Outcome::Fired);
+    let overflow = Failure::new(ErrorCode::ModelContextOverflow, "too large");
+    let overflow = Outcome::ModelFailed { error: overflow, usage: Usage::default() };
+    let summed = |result| {
+        let summarised = Summarised { result, usage: Usage::default(), duration: Millis(1) };
+        settle(Key::Summary(1), Outcome::Summarised(summarised))
+    };
+    let failed = Failure::new(ErrorCode::CompactionFailed, "empty");
+    let deliver = Deliver { call: id(0), status: CallStatus::Ok, text: "r".into() };
+    let question = AskId { agent: AgentId(1), ..ask(0) };
+    let asks = Outcome::ChildAsks { question, text: "which?".into() };
+    let tell = Steer { text: "this".into(), from: Some(id(7)) };
+    vec![
+        ("steer", steer("left")),
+        ("told by the parent", Command::Steer(tell)),
+        ("queue", queue("next")),
+        ("approve", says_to(0, Verdict::Approve)),
+        ("deny", says_to(0, Verdict::Deny)),
+        ("deny and stop", says_to(0, Verdict::DenyAndStop)),
+        ("answer", answers(0, "this")),
+        ("deliver", Command::Deliver(deliver)),
+        ("compact", Command::Compact),
+        ("activate", Command::Activate { tools: vec!["hidden".into()] }),
+        ("interrupt", interrupt()),
+        ("resume", resume()),
+        ("model: too large", settle(Key::Model(RequestNo(1)), overflow)),
+        ("tool: deferred", settle(Key::Tool(id(0)), Outcome::Deferred)),
+        ("audit: fine", settle(Key::Audit(id(0)), Outcome::Audited { intervene: false })),
+        ("audit: a person", settle(Key::Audit(id(0)), Outcome::Audited { intervene: true })),
+        ("tell: told", settle(Key::Tell(id(1)), Outcome::Told { refused: None })),
+        ("child: asks", settle(Key::Child(id(0)), asks)),
+        ("summary: written", summed(Ok("notes".into()))),
+        ("summary: failed", summed(Err(failed))),
+        ("summary: gone", settle(Key::Summary(1), Outcome::Gone)),
+        ("timer: ask", timer(Timer::Ask(ask(0)))),
+        ("timer: call", timer(Timer::Call(id(0)))),
+        ("timer: closing", timer(Timer::Closing)),
+        ("timer: deadline", timer(Timer::Deadline)),
     ]
 }
 
@@ -82,6 +193,7 @@ fn commands() -> Vec<(&'static str, Command)> {
         commands.push((lease, settle(key, Outcome::Leased)));
     }
     commands.push(("child: report", settle(Key::Child(id(0)), found())));
+    commands.extend(more_commands());
     commands
 }
 
@@ -117,7 +229,9 @@ fn event_name(event: &Event) -> String {
     match event {
         Event::RunStarted(_) => "run_started".to_owned(),
         Event::RunResumed(_) => "run_resumed".to_owned(),
-        Event::Message(Message::User(_)) => "message user".to_owned(),
+        Event::Message(Message::User(message)) => {
+            format!("message {:?}", message.source).to_lowercase()
+        }
         Event::Message(Message::Assistant(_)) => "message assistant".to_owned(),
         Event::ModelRequest(requested) => format!("model_request {}", requested.request.0),
         Event::ModelFailed(failed) => format!("model_failed {}", failed.error.code),
@@ -127,6 +241,22 @@ fn event_name(event: &Event) -> String {
         Event::SubagentFinished(finished) => format!("subagent_finished {:?}", finished.status),
         Event::Ending(ending) => format!("ending {:?}", ending.outcome),
         Event::RunFinished(finished) => format!("run_finished {:?}", finished.outcome),
+        Event::RunInterrupted(_) => "run_interrupted".to_owned(),
+        Event::CallAudited(_) => "call_audited".to_owned(),
+        Event::CallDeferred(_) => "call_deferred".to_owned(),
+        Event::ToolsActivated(_) => "tools_activated".to_owned(),
+        Event::ApprovalRequested(_) => "approval_requested".to_owned(),
+        Event::ApprovalSettled(settled) => format!("approval_settled {:?}", settled.decision),
+        Event::QuestionAsked(asked) => format!("question_asked {:?}", asked.kind),
+        Event::QuestionAnswered(_) => "question_answered".to_owned(),
+        Event::CompactionAsked => "compaction_asked".to_owned(),
+        Event::InterruptAsked { .. } => "interrupt_asked".to_owned(),
+        Event::CompactionStarted(started) => format!("compaction_started {:?}", started.trigger),
+        Event::CompactionFinished(finished) => {
+            format!("compaction_finished {}", if finished.ok { "ok" } else { "failed" })
+        }
+        Event::LimitWarning(_) => "limit_warning".to_owned(),
+        Event::LimitReached(reached) => format!("limit_reached {}", reached.limit),
     }
 }
 
@@ -135,7 +265,14 @@ fn demand_name<W>(key: &Key, demand: &Demand<W>) -> String {
         Key::Model(request) => format!("model/{}", request.0),
         Key::Tool(call) => format!("tool/{}", call.n),
         Key::Lease(call) => format!("lease/{}", call.n),
+        Key::Audit(call) => format!("audit/{}", call.n),
         Key::Child(call) => format!("child/{}", call.n),
+        Key::Tell(call) => format!("tell/{}", call.n),
+        Key::Summary(n) => format!("summary/{n}"),
+        Key::Timer(Timer::Closing) => "closing".to_owned(),
+        Key::Timer(Timer::Deadline) => "deadline".to_owned(),
+        Key::Timer(Timer::Call(call)) => format!("timer/{}", call.n),
+        Key::Timer(Timer::Ask(ask)) => format!("timer/q{}", ask.n),
     };
     match demand {
         Demand::Run(_) => key,

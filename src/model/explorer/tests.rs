@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kinfolk_actors::call::EffectClass;
 use kinfolk_actors::context::{ModelRequest, RequestCall, RequestMessage};
-use kinfolk_actors::family::{CALL_SUBAGENT, ToolChoice, ToolSpec};
+use kinfolk_actors::family::{CALL_SUBAGENT, Offer, Placement, ToolChoice, ToolSpec};
 use kinfolk_actors::id::RequestNo;
 
 use super::*;
@@ -31,6 +31,9 @@ fn tool(name: &str, properties: &str) -> ToolSpec {
         description: "".into(),
         schema: schema.into(),
         effect: EffectClass::ReadOnly,
+        placement: Placement::Runtime,
+        offer: Offer::Always,
+        cost: None,
     }
 }
 
@@ -122,12 +125,14 @@ fn play(files: &Files, task: &str, leads: bool) -> (String, Vec<String>) {
         messages: vec![RequestMessage::User(task.into())],
         tools: tools(leads),
         tool_choice: ToolChoice::Auto,
+        max_output: None,
     };
     let mut replies = Vec::new();
     for number in 1..10 {
         let call = ModelCall {
             request: &request,
             agent: "a",
+            purpose: Purpose::Reply,
             number: RequestNo(number),
             deltas: &NoDeltas,
         };
@@ -246,6 +251,7 @@ fn without_tools_the_answer_says_what_is_known() {
         messages: vec![RequestMessage::User("Explore.".into())],
         tools: [].into(),
         tool_choice: ToolChoice::Auto,
+        max_output: None,
     };
     let text = match next_move(&View::new(&request)) {
         Move::Answer(text) => text,

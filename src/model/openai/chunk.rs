@@ -98,26 +98,39 @@ pub(super) struct WireUsage {
 struct PromptDetails {
     #[serde(default)]
     cached_tokens: Option<u64>,
+    #[serde(default)]
+    audio_tokens: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct CompletionDetails {
     #[serde(default)]
     reasoning_tokens: Option<u64>,
+    #[serde(default)]
+    audio_tokens: Option<u64>,
+    #[serde(default)]
+    accepted_prediction_tokens: Option<u64>,
+    #[serde(default)]
+    rejected_prediction_tokens: Option<u64>,
 }
 
 impl WireUsage {
     /// The tokens of one request. Cached ones are inside of the input, reasoning inside of the
     /// output.
     pub fn usage(&self) -> Usage {
-        let cached = self.prompt_tokens_details.and_then(|details| details.cached_tokens);
-        let reasoning = self.completion_tokens_details.and_then(|details| details.reasoning_tokens);
+        let input = self.prompt_tokens_details.unwrap_or_default();
+        let output = self.completion_tokens_details.unwrap_or_default();
+        let count = Option::unwrap_or_default;
         Usage {
             model_requests: 1,
-            input_tokens: self.prompt_tokens.unwrap_or(0),
-            output_tokens: self.completion_tokens.unwrap_or(0),
-            cached_input_tokens: cached.unwrap_or(0),
-            reasoning_tokens: reasoning.unwrap_or(0),
+            input_tokens: count(self.prompt_tokens),
+            output_tokens: count(self.completion_tokens),
+            cached_input_tokens: count(input.cached_tokens),
+            reasoning_tokens: count(output.reasoning_tokens),
+            audio_input_tokens: count(input.audio_tokens),
+            audio_output_tokens: count(output.audio_tokens),
+            accepted_prediction_tokens: count(output.accepted_prediction_tokens),
+            rejected_prediction_tokens: count(output.rejected_prediction_tokens),
             ..Usage::default()
         }
     }

@@ -23,24 +23,44 @@ pub(super) enum BodyError {
 }
 
 /// The most tokens of a reply, under the name that the server knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OutputCap {
+    name: CapName,
+    most: Option<u64>,
+}
+
+/// What a server calls the cap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum CapName {
     /// OpenAI itself has retired `max_tokens`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_completion_tokens: Option<u64>,
+    MaxCompletionTokens,
     /// Every other server still wants it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
+    #[default]
+    MaxTokens,
 }
 
 impl OutputCap {
     /// A cap for the server at that base URL; none asks for none.
     pub fn new(base_url: &str, cap: Option<u64>) -> Self {
-        if base_url.trim_end_matches('/') == super::OPENAI_BASE_URL {
-            Self { max_completion_tokens: cap, max_tokens: None }
-        } else {
-            Self { max_completion_tokens: None, max_tokens: cap }
-        }
+        let is_openai = base_url.trim_end_matches('/') == super::OPENAI_BASE_URL;
+        let name = if is_openai { CapName::MaxCompletionTokens } else { CapName::MaxTokens };
+        Self { name, most: cap }
+    }
+
+    /// The smaller of this cap and that of a request.
+    fn and(self, of_request: Option<u64>) -> Self {
+        let most = self.most.into_iter().chain(of_request).min();
+        Self { most, ..self }
+    }
+}
+
+impl Serialize for OutputCap {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = match self.name {
+            CapName::MaxCompletionTokens => "max_completion_tokens",
+            CapName::MaxTokens => "max_tokens",
+        };
+        serializer.collect_map(self.most.map(|most| (name, most)))
     }
 }
 
@@ -51,7 +71,7 @@ pub(super) fn body(request: &ModelRequest, cap: OutputCap) -> Result<Vec<u8>, Bo
         model: model_name(&request.model),
         stream: true,
         stream_options: StreamOptions { include_usage: true },
-        cap,
+        cap: cap.and(request.max_output),
         messages: Messages(request),
     };
     serde_json::to_writer(&mut body, &head)?;
@@ -218,6 +238,8 @@ struct Function<'a> {
 mod tests {
     use kinfolk_actors::call::EffectClass;
 
+    use kinfolk_actors::family::{Offer, Placement};
+
     use super::*;
 
     fn request() -> ModelRequest {
@@ -245,6 +267,7 @@ mod tests {
             ],
             tools: vec![].into(),
             tool_choice: ToolChoice::Auto,
+            max_output: None,
         }
     }
 
@@ -254,6 +277,9 @@ mod tests {
             description: "Looks".into(),
             schema: schema.into(),
             effect: EffectClass::ReadOnly,
+            placement: Placement::Runtime,
+            offer: Offer::Always,
+            cost: None,
         }
     }
 
@@ -300,5 +326,20 @@ mod tests {
         };
         assert_eq!(named("http://127.0.0.1:8080/v1"), (Some(64), None));
         assert_eq!(named("https://api.openai.com/v1/"), (None, Some(64)));
+    }
+
+    #[test]
+    fn the_smaller_of_the_caps_of_server_and_request_is_sent() {
+        let sent = |server: Option<u64>, of_request: Option<u64>| {
+            let request = ModelRequest { max_output: of_request, ..request() };
+            let body = body(&request, OutputCap::new("http://127.0.0.1/v1", server)).unwrap();
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            body.get("max_tokens").and_then(serde_json::Value::as_u64)
+        };
+        assert_eq!(sent(None, None), None);
+        assert_eq!(sent(Some(64), None), Some(64));
+        assert_eq!(sent(None, Some(32)), Some(32));
+        assert_eq!(sent(Some(64), Some(32)), Some(32));
+        assert_eq!(sent(Some(16), Some(32)), Some(16));
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::*;
-use crate::ports::model::NoDeltas;
+use crate::ports::model::{NoDeltas, Purpose};
 
 const HALF: Duration = Duration::from_millis(500);
 
@@ -101,9 +101,10 @@ async fn run(flaky: &Flaky) -> (Result<RawReply, ModelError>, Vec<RetryNotice>) 
         messages: vec![],
         tools: [].into(),
         tool_choice: ToolChoice::Auto,
+        max_output: None,
     };
-    let call =
-        ModelCall { request: &request, agent: "lead", number: RequestNo(1), deltas: &NoDeltas };
+    let (agent, purpose, number) = ("lead", Purpose::Reply, RequestNo(1));
+    let call = ModelCall { request: &request, agent, purpose, number, deltas: &NoDeltas };
     let notices = Mutex::new(Vec::new());
     let policy = RetryPolicy::default();
     let note = |notice| notices.lock().push(notice);

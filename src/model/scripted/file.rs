@@ -9,6 +9,8 @@ use std::time::Duration;
 use kinfolk_actors::event::Finish;
 use serde::Deserialize;
 
+use crate::ports::model::Purpose;
+
 use super::{Ending, MAX_SCRIPT, ScriptError, Scripted, ScriptedReply};
 
 /// A script file's text; the error says what is wrong with the file.
@@ -38,6 +40,8 @@ struct ScriptFile {
 #[serde(deny_unknown_fields)]
 struct ReplyEntry {
     agent: String,
+    #[serde(default)]
+    kind: Kind,
     turn: Option<u32>,
     #[serde(default)]
     text: String,
@@ -49,6 +53,26 @@ struct ReplyEntry {
     error: Option<ErrorEntry>,
     #[serde(default)]
     stall: bool,
+}
+
+/// Which requests a reply answers.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    #[default]
+    Reply,
+    Summary,
+    SummaryAgain,
+}
+
+impl From<Kind> for Purpose {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Reply => Self::Reply,
+            Kind::Summary => Self::Summary,
+            Kind::SummaryAgain => Self::SummaryAgain,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -86,10 +110,11 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Scripted, ScriptError> {
         detail: error.to_string(),
     })?;
     let mut script = Scripted::default();
-    let mut last_turn: HashMap<String, u32> = HashMap::new();
+    let mut last_turn: HashMap<(String, Kind), u32> = HashMap::new();
     for (n, entry) in file.reply.into_iter().enumerate() {
         let agent = entry.agent.clone();
-        let last = last_turn.entry(agent.clone()).or_default();
+        let kind = entry.kind;
+        let last = last_turn.entry((agent.clone(), kind)).or_default();
         let turn = entry.turn.unwrap_or(last.saturating_add(1));
         *last = turn;
         let refused = |detail: String| ScriptError::Reply {
@@ -104,8 +129,9 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Scripted, ScriptError> {
             return Err(refused("turns count from 1".to_owned()));
         }
         let turns = script.replies.entry(agent.clone()).or_default();
-        if turns.insert(turn, reply).is_some() {
-            return Err(refused("another reply has the same agent and turn".to_owned()));
+        if turns.insert((kind.into(), turn), reply).is_some() {
+            let detail = "another reply has the same agent, kind and turn";
+            return Err(refused(detail.to_owned()));
         }
     }
     Ok(script)

@@ -48,6 +48,7 @@ fn request() -> ModelRequest {
         messages: vec![RequestMessage::User("123".into())],
         tools: [].into(),
         tool_choice: ToolChoice::Auto,
+        max_output: None,
     }
 }
 
@@ -58,7 +59,8 @@ async fn ask(
     deltas: &dyn DeltaSink,
 ) -> Result<RawReply, ModelError> {
     let request = request();
-    script.call(ModelCall { request: &request, agent, number: RequestNo(turn), deltas }).await
+    let (purpose, number) = (Purpose::Reply, RequestNo(turn));
+    script.call(ModelCall { request: &request, agent, purpose, number, deltas }).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,7 +145,7 @@ fn mistakes_are_told_with_their_place() {
     let head = "[[reply]]\nagent = \"a\"\n";
     assert_eq!(
         told(&format!("{head}turn = 1\n{head}turn = 1\n")),
-        "the script: reply 2 (a, turn 1): another reply has the same agent and turn"
+        "the script: reply 2 (a, turn 1): another reply has the same agent, kind and turn"
     );
     assert_eq!(
         told(&format!("{head}turn = 0")),
@@ -170,4 +172,50 @@ fn only_a_regular_file_of_a_bounded_size_is_read() {
     let large = dir.path().join("large");
     std::fs::File::create(&large).unwrap().set_len(MAX_SCRIPT + 1).unwrap();
     assert_eq!(told(&large), "it is larger than 4194304 bytes; no script may be");
+}
+
+#[test]
+fn a_summary_is_answered_by_its_kind() {
+    const SUMMARIES: &str = r#"
+[[reply]]
+agent = "lead"
+text = "The reply."
+[[reply]]
+agent = "lead"
+kind = "summary"
+calls = [{ name = "look" }]
+[[reply]]
+agent = "lead"
+kind = "summary_again"
+text = "Goal: boats."
+[[reply]]
+agent = "lead"
+kind = "summary"
+text = "Goal: more boats."
+"#;
+    let script: Scripted = SUMMARIES.parse().unwrap();
+    let look = ScriptedReply { chunks: 1, ..ScriptedReply::default() }.call("look", "");
+    let says = |text: &str| ScriptedReply { chunks: 1, ..ScriptedReply::text(text) };
+    let built = Scripted::builder()
+        .reply("lead", 1, says("The reply."))
+        .summary("lead", 1, look)
+        .summary_again("lead", 1, says("Goal: boats."))
+        .summary("lead", 2, says("Goal: more boats."))
+        .build();
+    assert_eq!(script, built);
+    let request = request();
+    let answer = |purpose, n| {
+        let number = RequestNo(n);
+        let call =
+            ModelCall { request: &request, agent: "lead", purpose, number, deltas: &NoDeltas };
+        script.call(call).now_or_never().unwrap()
+    };
+    assert_eq!(&*answer(Purpose::Reply, 1).unwrap().text, "The reply.");
+    assert_eq!(&*answer(Purpose::Summary, 1).unwrap().calls[0].name, "look");
+    assert_eq!(&*answer(Purpose::SummaryAgain, 1).unwrap().text, "Goal: boats.");
+    assert_eq!(&*answer(Purpose::Summary, 2).unwrap().text, "Goal: more boats.");
+    assert_eq!(
+        answer(Purpose::Summary, 3).unwrap_err().failure.message.as_ref(),
+        "the script has no reply for agent `lead`, turn 3, kind `summary`; add one to the script"
+    );
 }

@@ -22,7 +22,7 @@ fn a_finished_run_is_a_whole_tree() {
   asked: how many?
   model: openai:m
   total: 4 turns, 3 calls, 1650 tokens (1500 in, 150 out)
-  lead: completed, 2 turns, 1 call, 1100 tokens (1000 in, 100 out)
+  lead: completed, 2 turns, 1 call, 1100 tokens (1000 in, 100 out), 0.002 USD
     call_subagent ok in 2.0 s
       sub-1 explorer \"count �[2J\" (explore): completed, 2 turns, 2 calls, 550 tokens (500 in, 50 out)
         task: count the files
@@ -69,11 +69,13 @@ fn a_tree_as_json_has_the_names_of_the_events() {
     let expected = serde_json::json!({
         "session": "trip", "run": run, "attempt": 1, "input": "how many?", "model": "openai:m",
         "outcome": "completed", "finish_reason": "completed", "error": null, "duration_ms": 3250,
-        "text": "There are two.\n", "usage": usage(4, 3, 1500, 150),
+        "text": "There are two.\n", "usage": usage(4, 3, 1500, 150), "cost_usd": null,
+        "interrupted": false, "waits_for": [],
         "agents": [
             {
                 "agent": "lead", "parent": null, "name": "lead", "role": null, "label": null,
                 "task": "how many?", "status": "completed", "usage": usage(2, 1, 1000, 100),
+                "cost_usd": "0.002",
                 "calls": [{
                     "call": format!("{run}:lead:0"), "name": "call_subagent", "arguments": "{}",
                     "status": "ok", "duration_ms": 2000, "subagent": "sub-1"
@@ -82,7 +84,7 @@ fn a_tree_as_json_has_the_names_of_the_events() {
             {
                 "agent": "sub-1", "parent": "lead", "name": "explorer", "role": "explore",
                 "label": "count \u{1b}[2J", "task": "count\nthe files", "status": "completed",
-                "usage": usage(2, 2, 500, 50),
+                "usage": usage(2, 2, 500, 50), "cost_usd": null,
                 "calls": [read(0, "ok", 12), read(1, "error", 1500)]
             }
         ]

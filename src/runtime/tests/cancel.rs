@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kinfolk_actors::call::CallStatus;
 use kinfolk_actors::event::{Event, FinishReason, Outcome, Recorded};
-use kinfolk_actors::family::{ApprovalMode, Caps};
+use kinfolk_actors::family::Caps;
 use kinfolk_actors::id::AgentId;
+use kinfolk_actors::policy::Mode;
 
 use super::support::{
     At, Gate, HELPERS, Model, check_events, delegates, family, looks, records, script, session,
@@ -222,7 +223,7 @@ fn changes() -> Scripted {
 }
 
 fn changing(tool: Tool, workspace: Option<&Path>) -> Family {
-    let family = Family::lead("L").tool(tool).approval(ApprovalMode::AutoRun);
+    let family = Family::lead("L").tool(tool).approval(Mode::AutoRun);
     match workspace {
         Some(workspace) => family.workspace(workspace),
         None => family,

@@ -186,7 +186,7 @@ async fn with_bug(bug: fn(&StepContext, &AgentState) -> bool) -> (RunOutcome, Sh
 #[tokio::test]
 async fn k02_a_lead_that_crashes_each_time_fails_its_run() {
     let (outcome, _, restarts) = with_bug(|context, state| {
-        state.runs > 0 && matches!(context, StepContext::ToolsBatchResult)
+        state.runs > 0 && matches!(context, StepContext::ToolResult { .. })
     })
     .await;
     assert_eq!(outcome.outcome, Outcome::Failed);
@@ -199,7 +199,7 @@ async fn k02_a_lead_that_crashes_each_time_fails_its_run() {
 #[tokio::test]
 async fn k02_subagents_that_crash_each_time_are_error_results_and_the_lead_goes_on() {
     let (outcome, shape, _) = with_bug(|context, state| {
-        state.runs == 0 && matches!(context, StepContext::ToolsBatchResult)
+        state.runs == 0 && matches!(context, StepContext::ToolResult { .. })
     })
     .await;
     assert_eq!((outcome.outcome, &*outcome.text), (Outcome::Completed, "All is well."));

@@ -19,7 +19,7 @@ use crate::model::scripted::{Scripted, ScriptedReply};
 use crate::ports::model::{ModelCall, ModelError, ModelProvider};
 use crate::ports::tool::Call;
 use crate::runtime::Runtime;
-use crate::runtime::session::Slot;
+use crate::runtime::slot::Slot;
 use crate::tools::tool::Tool;
 
 struct InFlight(Arc<AtomicUsize>);

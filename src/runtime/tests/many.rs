@@ -98,7 +98,8 @@ async fn a_watcher_far_behind_reads_every_event_once() {
     let turns = 400;
     let mut script = Scripted::builder();
     for turn in 1..turns {
-        script = script.reply("lead", turn, looks("lead"));
+        // A new place each time: who looks at the same again and again is stopped.
+        script = script.reply("lead", turn, looks(&format!("place {turn}")));
     }
     let script = script.reply("lead", turns, ScriptedReply::text("At last.")).build();
     let gate = Gate::closed(["lead#2"]);

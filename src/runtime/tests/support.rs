@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use crate::definition::{Family, Subagent};
 use crate::events::RunEvent;
 use crate::model::scripted::{Scripted, ScriptedReply};
-use crate::ports::model::{ModelCall, ModelError, ModelProvider};
+use crate::ports::model::{ModelCall, ModelError, ModelProvider, Purpose};
 use crate::ports::tool::Call;
 use crate::runtime::{Run, Runtime, Session};
 use crate::tools::tool::Tool;
@@ -90,6 +90,7 @@ struct ModelInner {
     replied: Mutex<BTreeMap<String, usize>>,
     asked: Mutex<BTreeMap<String, usize>>,
     faults: Mutex<Vec<String>>,
+    requests: Mutex<BTreeMap<String, ModelRequest>>,
     panics: Mutex<Option<String>>,
     now: AtomicUsize,
     most: AtomicUsize,
@@ -98,10 +99,21 @@ struct ModelInner {
 impl Model {
     pub fn new(script: Scripted, gate: &Gate) -> Self {
         let gate = gate.clone();
-        let (replied, asked, faults) = Default::default();
+        let (replied, asked, faults, requests) = Default::default();
         let (now, most) = Default::default();
         let panics = Mutex::default();
-        Self(Arc::new(ModelInner { script, gate, replied, asked, faults, now, most, panics }))
+        let (script, gate) = (script, gate);
+        Self(Arc::new(ModelInner {
+            script,
+            gate,
+            replied,
+            asked,
+            faults,
+            requests,
+            now,
+            most,
+            panics,
+        }))
     }
 
     /// The same, but one request panics.
@@ -125,6 +137,11 @@ impl Model {
         self.0.asked.lock().clone()
     }
 
+    /// The request that was sent last under a key, `AGENT#NUMBER`.
+    pub fn request(&self, key: &str) -> ModelRequest {
+        self.0.requests.lock().get(key).cloned().unwrap_or_else(|| panic!("no request {key}"))
+    }
+
     /// Every request was well paired.
     pub fn check_pairs(&self) {
         assert_eq!(*self.0.faults.lock(), Vec::<String>::new());
@@ -141,7 +158,14 @@ impl Model {
 
     async fn play(&self, call: ModelCall<'_>) -> Result<RawReply, ModelError> {
         let inner = &self.0;
-        let key = format!("{}#{}", call.agent, call.number.0);
+        // Keys of summaries say which of an agent's compactions they are for.
+        let agent = match call.purpose {
+            Purpose::Reply => call.agent.to_owned(),
+            Purpose::Summary => format!("{}/summary", call.agent),
+            Purpose::SummaryAgain => format!("{}/again", call.agent),
+        };
+        let key = format!("{agent}#{}", call.number.0);
+        inner.requests.lock().insert(key.clone(), call.request.clone());
         *inner.asked.lock().entry(key.clone()).or_default() += 1;
         if let Err(fault) = check_pairing(call.request) {
             inner.faults.lock().push(format!("{key}: {fault}"));
@@ -332,7 +356,21 @@ pub fn check_events(events: &[Recorded]) -> Shape {
             | Event::RunResumed(_)
             | Event::ModelRequest(_)
             | Event::ModelFailed(_)
+            | Event::RunInterrupted(_)
             | Event::ToolStarted(_)
+            | Event::CallAudited(_)
+            | Event::CallDeferred(_)
+            | Event::ToolsActivated(_)
+            | Event::ApprovalRequested(_)
+            | Event::ApprovalSettled(_)
+            | Event::QuestionAsked(_)
+            | Event::QuestionAnswered(_)
+            | Event::CompactionAsked
+            | Event::InterruptAsked { .. }
+            | Event::CompactionStarted(_)
+            | Event::CompactionFinished(_)
+            | Event::LimitWarning(_)
+            | Event::LimitReached(_)
             | Event::Ending(_) => {}
         }
     }

@@ -28,6 +28,16 @@ pub(crate) enum Kind {
     Indexed = 5,
 }
 
+impl Kind {
+    /// The newest version of its body, the one that is written. All from 1 to here are read.
+    pub(crate) const fn newest(self) -> u16 {
+        match self {
+            Self::Record => 2,
+            Self::Head | Self::Run | Self::Family | Self::Indexed => 1,
+        }
+    }
+}
+
 /// An empty frame, to whose end the body is written.
 pub(crate) fn begin() -> Vec<u8> {
     let mut bytes = Vec::with_capacity(256);
@@ -49,8 +59,9 @@ pub(crate) fn finish(kind: Kind, version: u16, mut bytes: Vec<u8>) -> Result<Vec
     Ok(bytes)
 }
 
-/// The body of a whole, undamaged frame of that kind, of a version up to `known`.
-pub(crate) fn open(kind: Kind, known: u16, bytes: &[u8]) -> Result<&[u8], Unreadable> {
+/// The version and the body of a whole, undamaged frame of that kind, of a version up to the
+/// kind's newest.
+pub(crate) fn open(kind: Kind, bytes: &[u8]) -> Result<(u16, &[u8]), Unreadable> {
     let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else {
         return Err(Unreadable::Length { expected: HEADER, found: bytes.len() });
     };
@@ -68,8 +79,9 @@ pub(crate) fn open(kind: Kind, known: u16, bytes: &[u8]) -> Result<&[u8], Unread
     if found != kind as u8 {
         return Err(Unreadable::Kind { expected: kind as u8, found });
     }
+    let known = kind.newest();
     match u16::from_be_bytes([v0, v1]) {
-        version if (1..=known).contains(&version) => Ok(body),
+        version if (1..=known).contains(&version) => Ok((version, body)),
         found => Err(Unreadable::Version { found, known }),
     }
 }

@@ -1,19 +1,24 @@
 //! The numbers that stand for enums of the domain in stored bytes. A number never changes its
 //! meaning and is never used again.
 
-use kinfolk_actors::call::{CallKind, CallStatus, EffectClass};
-use kinfolk_actors::event::{FinishReason, Outcome};
+use kinfolk_actors::call::{AuditDefault, CallKind, CallStatus, EffectClass};
+use kinfolk_actors::compaction::Trigger;
+use kinfolk_actors::event::{
+    ChildMode, Decision, FinishReason, Outcome, QuestionKind, RunKind, Source,
+};
 use kinfolk_actors::failure::Attribution;
-use kinfolk_actors::family::Role;
+use kinfolk_actors::family::{Delivery, Placement, Role};
+use kinfolk_actors::limits::{ChildBudget, LimitKind, OnLimit};
 
 use super::Unreadable;
-use super::event::UsageV1;
-use kinfolk_actors::usage::Usage;
 
 /// A domain enum with a number for each value.
 pub(super) trait Numbered: Sized {
     /// The stored number.
     fn number(self) -> u32;
+    /// Every value, in the order of the numbers.
+    #[cfg(test)]
+    fn all() -> Vec<Self>;
     /// The value of a stored number.
     fn of(number: u32) -> Result<Self, Unreadable>;
 }
@@ -25,6 +30,11 @@ macro_rules! numbered {
                 match self {
                     $($($value)+ => $number,)+
                 }
+            }
+
+            #[cfg(test)]
+            fn all() -> Vec<Self> {
+                vec![$($($value)+,)+]
             }
 
             fn of(number: u32) -> Result<Self, Unreadable> {
@@ -78,6 +88,18 @@ numbered! {
         3 = (Self::Tool(EffectClass::Changing)),
         4 = (Self::Subagent),
         5 = (Self::Invalid),
+        6 = (Self::Client(EffectClass::ReadOnly)),
+        7 = (Self::Client(EffectClass::Idempotent)),
+        8 = (Self::Client(EffectClass::Reconcilable)),
+        9 = (Self::Client(EffectClass::Changing)),
+        10 = (Self::ClientSubagent),
+        11 = (Self::Spawn),
+        12 = (Self::Wait),
+        13 = (Self::Tell),
+        14 = (Self::Stop),
+        15 = (Self::AskUser),
+        16 = (Self::AskParent),
+        17 = (Self::Return),
     }
     Role, "role" {
         0 = (Self::Explore),
@@ -89,48 +111,70 @@ numbered! {
         2 = (Self::Harness),
         3 = (Self::System),
     }
-}
-
-impl From<&Usage> for UsageV1 {
-    fn from(usage: &Usage) -> Self {
-        // Taken apart, so that a new kind cannot be forgotten here.
-        let Usage {
-            model_requests,
-            turns,
-            tool_calls,
-            input_tokens,
-            output_tokens,
-            cached_input_tokens,
-            reasoning_tokens,
-        } = *usage;
-        let counts = [
-            (0, model_requests),
-            (1, turns),
-            (2, tool_calls),
-            (3, input_tokens),
-            (4, output_tokens),
-            (5, cached_input_tokens),
-            (6, reasoning_tokens),
-        ];
-        Self(counts.into_iter().filter(|(_, count)| *count != 0).collect())
+    AuditDefault, "audit default" {
+        0 = (Self::Never),
+        1 = (Self::Ask),
     }
-}
-
-impl From<UsageV1> for Usage {
-    fn from(stored: UsageV1) -> Self {
-        let mut usage = Self::default();
-        for (kind, count) in stored.0 {
-            match kind {
-                0 => usage.model_requests = count,
-                1 => usage.turns = count,
-                2 => usage.tool_calls = count,
-                3 => usage.input_tokens = count,
-                4 => usage.output_tokens = count,
-                5 => usage.cached_input_tokens = count,
-                6 => usage.reasoning_tokens = count,
-                _ => {}
-            }
-        }
-        usage
+    RunKind, "kind of run" {
+        0 = (Self::Request),
+        1 = (Self::Queued),
+        2 = (Self::Compact),
+    }
+    Source, "source of a message" {
+        0 = (Self::Input),
+        1 = (Self::Guidance),
+        2 = (Self::Queued),
+        3 = (Self::Notice),
+        4 = (Self::Question),
+        5 = (Self::Hint),
+        6 = (Self::Virtual),
+    }
+    Decision, "decision" {
+        0 = (Self::Approved),
+        1 = (Self::Denied),
+        2 = (Self::DeniedAndStop),
+        3 = (Self::Expired),
+        4 = (Self::Withdrawn),
+    }
+    QuestionKind, "kind of question" {
+        0 = (Self::Text),
+        1 = (Self::Choice),
+        2 = (Self::Parent),
+    }
+    ChildMode, "mode of a subagent" {
+        0 = (Self::Foreground),
+        1 = (Self::Background),
+    }
+    Delivery, "delivery" {
+        0 = (Self::Answer),
+        1 = (Self::Return),
+    }
+    Placement, "placement" {
+        0 = (Self::Runtime),
+        1 = (Self::Client),
+    }
+    Trigger, "trigger of a compaction" {
+        0 = (Self::Threshold),
+        1 = (Self::Overflow),
+        2 = (Self::Manual),
+    }
+    LimitKind, "limit" {
+        0 = (Self::Steps),
+        1 = (Self::ToolCalls),
+        2 = (Self::Tokens),
+        3 = (Self::Cost),
+        4 = (Self::Time),
+    }
+    OnLimit, "policy at a limit" {
+        0 = (Self::Finish),
+        1 = (Self::Stop),
+        2 = (Self::Interrupt),
+        3 = (Self::Ask),
+        4 = (Self::Warn),
+    }
+    ChildBudget, "budget of subagents" {
+        0 = (Self::Share),
+        1 = (Self::Grant),
+        2 = (Self::Mirror),
     }
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::EventV1;
+use super::event::EntryV2;
+use super::parts::MoreV1;
 
 /// The events of one append. Its first three fields are also read alone, in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RecordV1 {
+pub(crate) struct RecordV2 {
     /// The global sequence of the session's record before this one.
     pub prev: Option<u64>,
     /// The offset of the first event.
@@ -20,7 +21,8 @@ pub(crate) struct RecordV1 {
     pub agent: u32,
     /// Milliseconds since the Unix epoch.
     pub at: u64,
-    pub events: Vec<EventV1>,
+    pub events: Vec<EntryV2>,
+    pub more: MoreV1,
 }
 
 /// A session's entry in the index.

@@ -40,7 +40,8 @@ impl DataLock {
             .open(path.join("lock"));
         let mut file = opened.map_err(|error| cannot_open(path, &error))?;
         lock(&mut file, path)?;
-        if !check_format(path)? {
+        // From here on newer records are written: an older program has to stop at the format.
+        if check_format(path)? != Some(FORMAT) {
             write_format(path).map_err(|error| cannot_open(path, &error))?;
         }
         sign(&mut file).map_err(|error| cannot_open(path, &error))?;
@@ -132,14 +133,14 @@ pub(super) fn format_file(path: &Path) -> PathBuf {
     path.join("format")
 }
 
-/// Whether the directory has a format, which then is a known one.
-fn check_format(path: &Path) -> Result<bool, StoreError> {
+/// The directory's format, if it has one, which then is a known one.
+fn check_format(path: &Path) -> Result<Option<u16>, StoreError> {
     let mut text = String::new();
     let read = File::open(format_file(path))
         .and_then(|file| file.take(TEXT_LIMIT).read_to_string(&mut text));
     match read {
         Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(cannot_open(path, &error)),
     }
     let damaged = |detail: String| StoreError::Damaged {
@@ -148,7 +149,7 @@ fn check_format(path: &Path) -> Result<bool, StoreError> {
     };
     match text.trim().parse() {
         Ok(0) => Err(damaged("format 0 never existed".to_owned())),
-        Ok(found) => known_format(path, found).map(|()| true),
+        Ok(found) => known_format(path, found).map(|()| Some(found)),
         Err(_) => Err(damaged(format!("`{}` is no format number", text.trim()))),
     }
 }

@@ -1,22 +1,18 @@
-//! Starts and ends of subagents, ends of runs.
+//! Starts and ends of subagents.
 
 use std::sync::Arc;
 
-use kinfolk_actors::event::{
-    AgentUsage, FinishReason, Outcome, RunFinished, SubagentFinished, SubagentStarted,
-};
-use kinfolk_actors::family::Role;
+use kinfolk_actors::event::{ChildMode, FinishReason, Outcome, SubagentFinished, SubagentStarted};
+use kinfolk_actors::family::{Delivery, Placement, Role};
 use kinfolk_actors::id::AgentId;
-use kinfolk_actors::time::Millis;
 
 use super::super::Unreadable;
-use super::super::event::{
-    AgentUsageV1, FailureV1, RunFinishedV1, SubagentFinishedV1, SubagentStartedV1,
-};
+use super::super::event::{SubagentFinishedV2, SubagentStartedV2};
 use super::super::number::Numbered;
-use super::failure;
+use super::super::parts::FailureV1;
+use super::parts::failure;
 
-impl From<&SubagentStarted> for SubagentStartedV1 {
+impl From<&SubagentStarted> for SubagentStartedV2 {
     fn from(event: &SubagentStarted) -> Self {
         Self {
             subagent: event.subagent.0,
@@ -25,16 +21,21 @@ impl From<&SubagentStarted> for SubagentStartedV1 {
             task: Arc::clone(&event.task),
             label: event.label.clone(),
             write_scope: event.write_scope.clone(),
+            goal: event.goal.clone(),
+            context: event.context.clone(),
+            mode: event.mode.number(),
+            delivery: event.delivery.number(),
+            placement: event.placement.number(),
             for_call: event.for_call.into(),
             depth: event.depth,
         }
     }
 }
 
-impl TryFrom<SubagentStartedV1> for SubagentStarted {
+impl TryFrom<SubagentStartedV2> for SubagentStarted {
     type Error = Unreadable;
 
-    fn try_from(stored: SubagentStartedV1) -> Result<Self, Unreadable> {
+    fn try_from(stored: SubagentStartedV2) -> Result<Self, Unreadable> {
         Ok(Self {
             subagent: AgentId(stored.subagent),
             name: stored.name,
@@ -42,78 +43,41 @@ impl TryFrom<SubagentStartedV1> for SubagentStarted {
             task: stored.task,
             label: stored.label,
             write_scope: stored.write_scope,
+            goal: stored.goal,
+            context: stored.context,
+            mode: ChildMode::of(stored.mode)?,
+            delivery: Delivery::of(stored.delivery)?,
+            placement: Placement::of(stored.placement)?,
             for_call: stored.for_call.into(),
             depth: stored.depth,
         })
     }
 }
 
-impl From<&SubagentFinished> for SubagentFinishedV1 {
+impl From<&SubagentFinished> for SubagentFinishedV2 {
     fn from(event: &SubagentFinished) -> Self {
         Self {
             subagent: event.subagent.0,
             status: event.status.number(),
             summary: Arc::clone(&event.summary),
+            finish_reason: event.finish_reason.number(),
             usage: (&event.usage).into(),
             error: event.error.as_ref().map(FailureV1::from),
         }
     }
 }
 
-impl TryFrom<SubagentFinishedV1> for SubagentFinished {
+impl TryFrom<SubagentFinishedV2> for SubagentFinished {
     type Error = Unreadable;
 
-    fn try_from(stored: SubagentFinishedV1) -> Result<Self, Unreadable> {
+    fn try_from(stored: SubagentFinishedV2) -> Result<Self, Unreadable> {
         Ok(Self {
             subagent: AgentId(stored.subagent),
             status: Outcome::of(stored.status)?,
             summary: stored.summary,
-            usage: stored.usage.into(),
-            error: failure(stored.error)?,
-        })
-    }
-}
-
-impl From<&RunFinished> for RunFinishedV1 {
-    fn from(event: &RunFinished) -> Self {
-        Self {
-            outcome: event.outcome.number(),
-            finish_reason: event.finish_reason.number(),
-            text: Arc::clone(&event.text),
-            error: event.error.as_ref().map(FailureV1::from),
-            usage: (&event.usage).into(),
-            agents: event.agents.iter().map(AgentUsageV1::from).collect(),
-            duration_ms: event.duration_ms.0,
-        }
-    }
-}
-
-impl TryFrom<RunFinishedV1> for RunFinished {
-    type Error = Unreadable;
-
-    fn try_from(stored: RunFinishedV1) -> Result<Self, Unreadable> {
-        Ok(Self {
-            outcome: Outcome::of(stored.outcome)?,
             finish_reason: FinishReason::of(stored.finish_reason)?,
-            text: stored.text,
-            error: failure(stored.error)?,
             usage: stored.usage.into(),
-            agents: stored.agents.into_iter().map(AgentUsage::from).collect(),
-            duration_ms: Millis(stored.duration_ms),
+            error: failure(stored.error)?,
         })
-    }
-}
-
-impl From<&AgentUsage> for AgentUsageV1 {
-    fn from(usage: &AgentUsage) -> Self {
-        let (agent, name) = (usage.agent.0, Arc::clone(&usage.name));
-        Self { agent, name, usage: (&usage.usage).into() }
-    }
-}
-
-impl From<AgentUsageV1> for AgentUsage {
-    fn from(stored: AgentUsageV1) -> Self {
-        let (agent, name) = (AgentId(stored.agent), stored.name);
-        Self { agent, name, usage: stored.usage.into() }
     }
 }

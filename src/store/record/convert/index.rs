@@ -4,14 +4,15 @@ use kinfolk_actors::event::Event;
 use kinfolk_actors::id::{AgentId, Attempt, Offset, SessionId};
 use kinfolk_actors::time::Timestamp;
 
-use super::super::event::EventV1;
-use super::super::stored::{HeadV1, RecordV1, RunV1};
+use super::super::event::{EntryV2, EventV2};
+use super::super::parts::MoreV1;
+use super::super::stored::{HeadV1, RecordV2, RunV1};
 use super::super::{Head, Unreadable};
-use super::{run_bytes, run_id};
+use super::parts::{run_bytes, run_id};
 use crate::ports::store::{Epoch, Record, RunSummary};
 use crate::store::index::Fence;
 
-impl RecordV1 {
+impl RecordV2 {
     /// The stored form of a record that stands after `prev`.
     pub fn new(record: &Record, prev: Option<u64>) -> Self {
         Self {
@@ -22,15 +23,17 @@ impl RecordV1 {
             attempt: record.attempt.0,
             agent: record.agent.0,
             at: record.at.0,
-            events: record.events.iter().map(EventV1::from).collect(),
+            events: record.events.iter().map(EntryV2::from).collect(),
+            more: MoreV1::default(),
         }
     }
 }
 
-impl TryFrom<RecordV1> for Record {
+impl TryFrom<RecordV2> for Record {
     type Error = Unreadable;
 
-    fn try_from(stored: RecordV1) -> Result<Self, Unreadable> {
+    fn try_from(stored: RecordV2) -> Result<Self, Unreadable> {
+        let event = |entry: EntryV2| Event::try_from(entry.event);
         Ok(Self {
             session: session(&stored.session)?,
             run: run_id(stored.run),
@@ -38,8 +41,14 @@ impl TryFrom<RecordV1> for Record {
             agent: AgentId(stored.agent),
             at: Timestamp(stored.at),
             first: Offset(stored.first),
-            events: stored.events.into_iter().map(Event::try_from).collect::<Result<_, _>>()?,
+            events: stored.events.into_iter().map(event).collect::<Result<_, _>>()?,
         })
+    }
+}
+
+impl From<&Event> for EntryV2 {
+    fn from(event: &Event) -> Self {
+        Self { event: EventV2::from(event), more: MoreV1::default() }
     }
 }
 

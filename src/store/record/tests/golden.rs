@@ -10,9 +10,18 @@ use super::*;
 use kinfolk_actors::id::{Offset, RunId};
 use kinfolk_actors::time::Timestamp;
 
+/// The bytes of a golden file of a version that is not written any more.
+fn released(name: &str) -> Vec<u8> {
+    std::fs::read(path(name)).unwrap()
+}
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
 /// The bytes of a golden file, which has to hold what is encoded today.
 fn golden(name: &str, today: &[u8]) -> Vec<u8> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let path = path(name);
     if std::env::var_os("KINFOLK_WRITE_GOLDEN").is_some() && !path.exists() {
         std::fs::write(&path, today).unwrap();
     }
@@ -33,8 +42,17 @@ fn run() -> RunSummary {
 
 #[test]
 fn records_of_version_1() {
-    let expected = samples::every_event_record();
-    let bytes = golden("record-v1.bin", &encode_record(&expected, Some(70_000)).unwrap());
+    let bytes = released("record-v1.bin");
+    let expected = samples::record(samples::v1::every_event());
+    let place = Place { prev: Some(70_000), first: 7, session: "trip-42".into() };
+    assert_eq!(decode_place(&bytes), Ok(place));
+    assert_eq!(decode_record(&bytes), Ok((expected, Some(70_000))));
+}
+
+#[test]
+fn records_of_version_2() {
+    let expected = samples::record(samples::v2::every_event());
+    let bytes = golden("record-v2.bin", &encode_record(&expected, Some(70_000)).unwrap());
     assert_eq!(decode_record(&bytes), Ok((expected, Some(70_000))));
 }
 

@@ -1,0 +1,146 @@
+//! How a history is made smaller.
+
+use std::sync::Arc;
+
+use super::draft::Draft;
+use super::request::LEAST_OUTPUT;
+use super::{Phase, Summarised};
+use crate::brain::StepContext;
+use crate::budget::account::{Ask, Bound, Purpose};
+use crate::compaction::cut::{Cut, Room, cut};
+use crate::compaction::guard::{Gain, Verdict};
+use crate::compaction::{ContextFull, NothingToCompact, Trigger, trigger};
+use crate::context;
+use crate::estimate;
+use crate::event::{CompactionFinished, CompactionStarted, Event, FinishReason, Outcome, RunKind};
+use crate::failure::{ErrorCode, Failure};
+use crate::instruction::FinishInstruction;
+
+impl Draft<'_> {
+    /// Begins to compact the history, or ends an agent whose context is full.
+    pub(crate) fn compact(&mut self, trigger: Trigger) {
+        let cut = self.cut();
+        match self.state.run.guard.judge(trigger, cut) {
+            Verdict::Compact(cut) => self.start_compaction(trigger, cut),
+            Verdict::Nothing(NothingToCompact) => {
+                self.ask_brain(&StepContext::CompactionResult { ok: false });
+            }
+            Verdict::Full(full) => self.context_full(full),
+        }
+    }
+
+    /// Where the history would be cut now.
+    pub(crate) fn cut(&self) -> Result<Cut, NothingToCompact> {
+        let fixed = context::head_tokens(self.machine, &self.state);
+        let profile = self.machine.profile();
+        let room = Room::of(&profile, &self.machine.family.compaction, fixed);
+        cut(&self.state.transcript, room)
+    }
+
+    fn start_compaction(&mut self, trigger: Trigger, cut: Cut) {
+        let profile = self.machine.profile_of(self.machine.summary_model());
+        let ask = Ask {
+            purpose: Purpose::Summary,
+            input_estimate: self.history_tokens(),
+            response_cap: profile.summary_cap(),
+            least_output: LEAST_OUTPUT,
+            rates: profile.rates(),
+        };
+        let max_output = match self.ledger.plan_summary(self.machine.id(), &ask) {
+            Ok(max_output) => max_output,
+            Err(bound) => return self.no_money_for_summary(bound),
+        };
+        let started = CompactionStarted {
+            max_output,
+            n: self.state.run.compactions + 1,
+            trigger,
+            tokens: self.history_tokens(),
+            entries: u32::try_from(cut.kept_from).unwrap_or(u32::MAX),
+            model: Arc::clone(self.machine.summary_model()),
+        };
+        self.push(Event::CompactionStarted(started));
+    }
+
+    /// A history that has to be made smaller and may not cost more ends the agent as the limit says.
+    fn no_money_for_summary(&mut self, bound: Bound) {
+        self.reach_limit(bound);
+        self.fail_at_limit(bound.kind);
+    }
+
+    pub(super) fn context_full(&mut self, full: ContextFull) {
+        let error = Failure::new(ErrorCode::ContextFull, full.to_string());
+        self.fail(FinishReason::ErrorRecovery, error);
+    }
+
+    /// Takes the end of a compaction.
+    pub(super) fn take_summary(&mut self, n: u32, summarised: &Summarised) {
+        let ending = matches!(self.state.phase, Phase::Ending(_));
+        let entries = self.state.compaction().map_or(0, |compaction| compaction.entries);
+        let tokens_before = self.history_tokens();
+        let (summary, error) = match &summarised.result {
+            Ok(_) if ending => (None, Some(stopped())),
+            Ok(text) => (Some(Arc::clone(text)), None),
+            Err(error) => (None, Some(error.clone())),
+        };
+        let tokens_after = summary.as_ref().map_or(tokens_before, |summary| {
+            let gone = usize::try_from(entries).unwrap_or(usize::MAX);
+            let gone = self.state.transcript.entries().take(gone);
+            let gone = gone.map(|entry| estimate::entry(entry)).fold(0, u64::saturating_add);
+            tokens_before.saturating_sub(gone).saturating_add(estimate::text(summary))
+        });
+        let threshold = self.threshold();
+        self.push(Event::CompactionFinished(CompactionFinished {
+            n,
+            ok: summary.is_some(),
+            summary,
+            tokens_before,
+            tokens_after,
+            gained: Gain::of(tokens_before, tokens_after, threshold) == Gain::Some,
+            error: error.clone(),
+            model: Arc::clone(self.machine.summary_model()),
+            usage: summarised.usage,
+            duration_ms: summarised.duration,
+        }));
+        self.after_compaction(error);
+    }
+
+    /// The size from which on the history is compacted.
+    pub(super) fn threshold(&self) -> u64 {
+        trigger::threshold(&self.machine.profile(), &self.machine.family.compaction)
+    }
+
+    fn after_compaction(&mut self, error: Option<Failure>) {
+        if matches!(self.state.phase, Phase::Ending(_)) {
+            return self.finish_ending();
+        }
+        if self.state.run.kind == RunKind::Compact {
+            return self.finish_compact_run(error);
+        }
+        match error {
+            Some(error) if self.state.run.overflowed => {
+                self.fail(FinishReason::ErrorRecovery, error);
+            }
+            Some(_) => self.ask_brain(&StepContext::CompactionResult { ok: false }),
+            None => self.ask_brain(&StepContext::CompactionResult { ok: true }),
+        }
+    }
+
+    /// A run that only compacts ends with its compaction.
+    fn finish_compact_run(&mut self, error: Option<Failure>) {
+        let (outcome, reason) = match error {
+            None => (Outcome::Completed, FinishReason::Completed),
+            Some(_) => (Outcome::Failed, FinishReason::ErrorRecovery),
+        };
+        let text = "".into();
+        self.finish(&FinishInstruction { outcome, reason, text, error, detail: None });
+    }
+
+    fn history_tokens(&self) -> u64 {
+        let head = context::head_tokens(self.machine, &self.state);
+        head.saturating_add(self.state.transcript.tokens())
+    }
+}
+
+fn stopped() -> Failure {
+    Failure::new(ErrorCode::CompactionFailed, "the summary was stopped because its agent ends")
+}

@@ -1,0 +1,147 @@
+//! Guards against going round in circles: the same call again and again, and talk where a call is
+//! wanted.
+
+use kinfolk_actors::agent::{Key, RawCall};
+use kinfolk_actors::call::{CallKind, CallStatus};
+use kinfolk_actors::event::{Event, FinishReason, Outcome as End, Source};
+use kinfolk_actors::failure::ErrorCode;
+use kinfolk_actors::family::{Delivery, Family, ToolChoice, ToolChoicePlan};
+
+use crate::bench::{Bench, thinks};
+use crate::fixture::*;
+
+/// A lead whose model makes the same call in every round; `spelled` writes its arguments, `says`
+/// its result.
+fn repeating(rounds: u32, spelled: fn(u32) -> String, says: fn(u32) -> String) -> Bench {
+    let mut lead = Bench::lead(family()).given(&[start("go")]);
+    for n in 0..rounds {
+        lead.take(&calls(n + 1, vec![raw_call("look", &spelled(n))])).unwrap();
+        if !lead.state.is_active() {
+            break;
+        }
+        lead.take(&done(id(n), &says(n))).unwrap();
+    }
+    lead
+}
+
+fn runs_of(lead: &Bench) -> usize {
+    lead.journal.iter().filter(|event| matches!(event, Event::ToolStarted(_))).count()
+}
+
+fn hints(lead: &Bench) -> usize {
+    let hint = |event: &&Event| match event {
+        Event::Message(kinfolk_actors::event::Message::User(message)) => {
+            message.source == Source::Hint
+        }
+        _ => false,
+    };
+    lead.journal.iter().filter(hint).count()
+}
+
+#[test]
+fn e05_the_third_call_of_a_row_runs_with_a_hint_and_the_fourth_never_runs() {
+    let spellings: [fn(u32) -> String; 2] = [
+        |_| r#"{"a":1,"b":[2]}"#.to_owned(),
+        |n| match n % 3 {
+            0 => r#"{"a":1,"b":[2]}"#.to_owned(),
+            1 => r#"{"b":[2],"a":1}"#.to_owned(),
+            _ => " { \"b\" : [ 2 ], \"a\" : 1 } ".to_owned(),
+        },
+    ];
+    for spelled in spellings {
+        let lead = repeating(85, spelled, |_| "nothing new".to_owned());
+        assert_eq!((runs_of(&lead), hints(&lead)), (3, 1));
+        let finished = lead.finished();
+        let end = (finished.outcome, finished.finish_reason);
+        assert_eq!(end, (End::Failed, FinishReason::LoopDetected));
+        assert_eq!(finished.error.map(|error| error.code), Some(ErrorCode::LoopDetected));
+        assert_eq!(lead.settled().len(), 4, "all ids are answered");
+        assert_eq!(lead.settled()[&id(3)].status, CallStatus::Blocked);
+    }
+}
+
+#[test]
+fn e05_a_poll_whose_result_changes_goes_on() {
+    let lead = repeating(30, |_| "{}".to_owned(), |n| format!("{n} of 30"));
+    assert_eq!(runs_of(&lead), 30);
+    assert!(lead.state.is_active());
+}
+
+#[test]
+fn e05_another_call_between_ends_the_row() {
+    let lead = repeating(30, |n| format!("{{\"n\":{}}}", n % 2), |_| "same".to_owned());
+    assert_eq!((runs_of(&lead), hints(&lead)), (30, 0));
+}
+
+#[test]
+fn e05_equal_calls_of_one_reply_count_one_after_the_other() {
+    let same = |times| vec![raw_call("look", "{}"); times];
+    let lead = Bench::lead(family()).given(&[start("go"), calls(1, same(3))]);
+    assert_eq!((runs_of(&lead), hints(&lead)), (3, 1));
+    let lead = Bench::lead(family()).given(&[start("go"), calls(1, same(4))]);
+    assert_eq!(runs_of(&lead), 0, "no call of a reply that goes round in circles runs");
+    assert_eq!(lead.finished().finish_reason, FinishReason::LoopDetected);
+    assert_eq!(lead.settled().len(), 4);
+}
+
+fn has_to_call() -> Family {
+    let mut family = full();
+    family.lead.tool_choice = ToolChoicePlan::always(ToolChoice::Required);
+    family
+}
+
+/// Talks where a call is wanted; the number of the next request.
+fn talk(agent: &mut Bench, first: u32, times: u32) -> u32 {
+    for n in first..first + times {
+        assert_eq!(agent.keys(), [Key::Model(kinfolk_actors::id::RequestNo(n))]);
+        agent.take(&says(n, "I shall")).unwrap();
+    }
+    first + times
+}
+
+#[test]
+fn drift_is_reminded_twenty_times_and_the_next_reply_in_words_fails() {
+    let mut lead = Bench::lead(has_to_call()).given(&[start("go")]);
+    let next = talk(&mut lead, 1, 20);
+    assert_eq!((next, hints(&lead)), (21, 20));
+    lead.take(&says(next, "I shall")).unwrap();
+    let finished = lead.finished();
+    assert_eq!(finished.error.map(|error| error.code), Some(ErrorCode::ModelToolCallRequired));
+    assert_eq!(finished.finish_reason, FinishReason::ErrorRecovery);
+}
+
+#[test]
+fn a_good_round_does_not_reset_drift_and_a_resume_does() {
+    let look: RawCall = raw_call("look", "{}");
+    let mut lead = Bench::lead(has_to_call()).given(&[start("go")]);
+    let next = talk(&mut lead, 1, 12);
+    let mut lead = lead.given(&[calls(next, vec![look]), done(id(0), "seen")]);
+    let next = talk(&mut lead, next + 1, 8);
+    let mut failed = Bench::lead(has_to_call());
+    failed.journal = lead.journal.clone();
+    failed.ledger = lead.ledger.clone();
+    let mut failed = failed.crashed();
+    failed.take(&says(next, "I shall")).unwrap();
+    failed.finished();
+    // The same after a resume has twenty more.
+    let mut lead = lead.crashed().given(&[recovered(2)]);
+    let next = talk(&mut lead, next, 20);
+    lead.take(&says(next, "I shall")).unwrap();
+    lead.finished();
+}
+
+#[test]
+fn a_subagent_in_return_mode_drifts_too_and_a_lead_that_may_answer_does_not() {
+    let mut started = scout_started(1, &proposed(0, &ask_scout("t"), CallKind::Subagent), "t");
+    started.delivery = Delivery::Return;
+    let mut clerk = Bench::subagent(started, full()).given(&[recovered(1)]);
+    let next = talk(&mut clerk, 1, 20);
+    clerk.take(&says(next, "done")).unwrap();
+    let report = clerk.state.report().unwrap();
+    let code = report.error.as_ref().map(|error| error.code.clone());
+    assert_eq!(code, Some(ErrorCode::ModelToolCallRequired));
+
+    let lead = Bench::lead(full()).given(&[start("go")]);
+    assert_eq!(lead.outstanding(), thinks(1));
+    assert_eq!(lead.given(&[says(1, "done")]).finished().outcome, End::Completed);
+}

@@ -1,0 +1,98 @@
+//! Budgets bind the tree: no run has more replies, calls, subagents or tokens than its limits, as
+//! they were raised last, whatever its members do at the same moment.
+
+use std::collections::BTreeMap;
+
+use kinfolk_actors::event::{Event, Message};
+use kinfolk_actors::id::{AgentId, RunId};
+use kinfolk_actors::limits::{Limits, OnLimit};
+
+use super::{Invariant, hold};
+use crate::coverage::note;
+use crate::world::{Step, World};
+
+#[derive(Clone, Copy, Default)]
+struct Used {
+    steps: u64,
+    calls: u64,
+    tokens: u64,
+    subagents: u64,
+}
+
+#[derive(Default)]
+pub struct Bounded {
+    family: BTreeMap<RunId, (Used, Limits)>,
+    agents: BTreeMap<(RunId, AgentId), Used>,
+}
+
+impl Invariant for Bounded {
+    fn name(&self) -> &'static str {
+        "limits"
+    }
+
+    fn step(&mut self, step: &Step, world: &World) -> Result<(), String> {
+        let (run, agent) = (step.machine.run, step.agent());
+        let family = &world.setting.family;
+        let (used, limits) = self.family.entry(run).or_insert((Used::default(), family.limits));
+        let own = self.agents.entry((run, agent)).or_default();
+        for event in step.events() {
+            for used in [&mut *used, &mut *own] {
+                used.count(event);
+            }
+            let raised = match event {
+                Event::RunResumed(resumed) => resumed.raised,
+                Event::ApprovalSettled(settled) => settled.raised,
+                _ => None,
+            };
+            *limits = raised.unwrap_or(*limits);
+        }
+        let spawned = used.subagents <= u64::from(family.caps.max_subagents);
+        hold!(spawned, "{} subagents", used.subagents);
+        if family.on_limit == OnLimit::Warn || step.events().is_empty() {
+            return Ok(());
+        }
+        used.within(limits, "the family")?;
+        used.noted(limits);
+        let own_limits = step.machine.invocation().limits;
+        if !agent.is_lead() {
+            own.within(&own_limits, "the agent")?;
+        }
+        Ok(())
+    }
+}
+
+impl Used {
+    fn count(&mut self, event: &Event) {
+        match event {
+            Event::Message(Message::Assistant(reply)) => {
+                self.steps += 1;
+                self.tokens += reply.usage.total_tokens();
+            }
+            Event::ModelFailed(failed) => self.tokens += failed.usage.total_tokens(),
+            Event::CompactionFinished(finished) => self.tokens += finished.usage.total_tokens(),
+            Event::ToolStarted(_) => self.calls += 1,
+            Event::SubagentStarted(_) => self.subagents += 1,
+            _ => {}
+        }
+    }
+
+    fn within(&self, limits: &Limits, whose: &str) -> Result<(), String> {
+        let fits = |used: u64, limit: Option<u64>| limit.is_none_or(|limit| used <= limit);
+        let Self { steps, calls, tokens, .. } = *self;
+        hold!(fits(steps, limits.max_steps), "{whose}: {steps} replies of {limits:?}");
+        hold!(fits(calls, limits.max_tool_calls), "{whose}: {calls} calls of {limits:?}");
+        hold!(fits(tokens, limits.max_tokens), "{whose}: {tokens} tokens of {limits:?}");
+        Ok(())
+    }
+
+    fn noted(&self, limits: &Limits) {
+        let full = [
+            limits.max_steps == Some(self.steps),
+            limits.max_tool_calls == Some(self.calls),
+            limits.max_tokens.is_some_and(|limit| limit < self.tokens + 500),
+        ];
+        if full.contains(&true) {
+            note("case", "limits");
+        }
+    }
+}
