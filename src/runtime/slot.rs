@@ -143,3 +143,24 @@ impl Drop for Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn who_asks_for_the_active_run_waits_for_one_that_starts_by_itself() {
+        let slot = Arc::new(Slot::new("s".parse().unwrap()));
+        assert_eq!(slot.active().now_or_never(), Some(None));
+        slot.follow(true);
+        assert_eq!(slot.active().now_or_never(), None);
+        let run = RunId(uuid::Uuid::from_u128(1));
+        let place = slot.occupy(run).now_or_never().unwrap().unwrap();
+        slot.follow(false);
+        assert_eq!(slot.active().now_or_never(), None, "it has no family yet");
+        drop(place);
+        assert_eq!(slot.active().now_or_never(), Some(None));
+    }
+}

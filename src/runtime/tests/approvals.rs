@@ -1,6 +1,7 @@
 //! Runs that wait for a person's word.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use kinfolk_actors::agent::{Refusal, RunStanding, Verdict};
@@ -10,7 +11,7 @@ use kinfolk_actors::id::AgentId;
 use kinfolk_actors::time::Millis;
 
 use super::scene::{Scene, Setup, calls, change, says, setup};
-use super::support::{Gate, records, session, within};
+use super::support::{Gate, records, session, until, within};
 use crate::model::scripted::{Scripted, ScriptedReply};
 use crate::runtime::{PendingAsk, Run, Settled, WishError};
 
@@ -124,7 +125,7 @@ async fn wait_for_resume(scene: &Scene, run: crate::runtime::RunControl) {
     let mut run = scene.runtime.resume(run.id()).await.unwrap();
     run.seek(kinfolk_actors::id::Offset(0));
     let resumed = |event: &Event| matches!(event, Event::RunResumed(_));
-    super::support::until(&mut run, "resumed", |recorded| resumed(&recorded.event)).await;
+    until(&mut run, "resumed", |recorded| resumed(&recorded.event)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,6 +160,31 @@ async fn a_run_that_was_answered_is_not_parked_any_more() {
     scene.gate.arrived("lead#2", 1).await;
     assert_eq!(run.settled().now_or_never(), None, "it thinks");
     scene.gate.open();
+    assert_eq!(scene.text(&run).await, "Done.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_family_is_not_parked_while_one_of_its_subagents_works() {
+    let task = |agent: &str| format!(r#"{{"agent":"{agent}","task":"Do it."}}"#);
+    let both = calls("call_subagent", &task("a")).call("call_subagent", task("b"));
+    let script = Scripted::builder()
+        .reply("lead", 1, both)
+        .reply("lead", 2, ScriptedReply::text("Done."))
+        .reply("a", 1, ScriptedReply::text("A."))
+        .reply("b", 1, calls("ask_user", r#"{"question":"Which?"}"#))
+        .reply("b", 2, ScriptedReply::text("B."));
+    let scene = setup(script.build()).closed(&["a#1"]).open().await;
+    let run = scene.start().await;
+    scene.gate.arrived("a#1", 1).await;
+    let mut reader = scene.session.active().await.unwrap().expect("the run");
+    let asked = |event: &Event| matches!(event, Event::QuestionAsked(_));
+    until(&mut reader, "the question", |recorded| asked(&recorded.event)).await;
+    // Time passes only when nothing else can: by then everybody has done what they could.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(run.settled().now_or_never(), None, "one of them thinks");
+    scene.gate.open();
+    let pending = scene.parked(&run).await;
+    run.answer(pending[0].id(), "This.", None).await.unwrap();
     assert_eq!(scene.text(&run).await, "Done.");
 }
 

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use kinfolk_actors::event::{Event, Message};
 use kinfolk_actors::id::{AgentId, RunId};
 use kinfolk_actors::limits::{Limits, OnLimit};
+use kinfolk_actors::money::Money;
+use kinfolk_actors::profile::ModelProfile;
+use kinfolk_actors::usage::Usage;
 
 use super::{Invariant, hold};
 use crate::coverage::note;
@@ -16,6 +19,7 @@ struct Used {
     steps: u64,
     calls: u64,
     tokens: u64,
+    cost: Money,
     subagents: u64,
 }
 
@@ -35,9 +39,10 @@ impl Invariant for Bounded {
         let family = &world.setting.family;
         let (used, limits) = self.family.entry(run).or_insert((Used::default(), family.limits));
         let own = self.agents.entry((run, agent)).or_default();
+        let profile = step.machine.profile();
         for event in step.events() {
             for used in [&mut *used, &mut *own] {
-                used.count(event);
+                used.count(event, &profile);
             }
             let raised = match event {
                 Event::RunResumed(resumed) => resumed.raised,
@@ -62,14 +67,17 @@ impl Invariant for Bounded {
 }
 
 impl Used {
-    fn count(&mut self, event: &Event) {
+    fn count(&mut self, event: &Event, profile: &ModelProfile) {
+        let usage = match event {
+            Event::Message(Message::Assistant(reply)) => reply.usage,
+            Event::ModelFailed(failed) => failed.usage,
+            Event::CompactionFinished(finished) => finished.usage,
+            _ => Usage::default(),
+        };
+        self.tokens += usage.total_tokens();
+        self.cost = self.cost.plus(profile.cost(&usage).unwrap_or_default());
         match event {
-            Event::Message(Message::Assistant(reply)) => {
-                self.steps += 1;
-                self.tokens += reply.usage.total_tokens();
-            }
-            Event::ModelFailed(failed) => self.tokens += failed.usage.total_tokens(),
-            Event::CompactionFinished(finished) => self.tokens += finished.usage.total_tokens(),
+            Event::Message(Message::Assistant(_)) => self.steps += 1,
             Event::ToolStarted(_) => self.calls += 1,
             Event::SubagentStarted(_) => self.subagents += 1,
             _ => {}
@@ -82,6 +90,8 @@ impl Used {
         hold!(fits(steps, limits.max_steps), "{whose}: {steps} replies of {limits:?}");
         hold!(fits(calls, limits.max_tool_calls), "{whose}: {calls} calls of {limits:?}");
         hold!(fits(tokens, limits.max_tokens), "{whose}: {tokens} tokens of {limits:?}");
+        let paid = limits.max_cost.is_none_or(|limit| self.cost <= limit);
+        hold!(paid, "{whose}: {} dollars of {limits:?}", self.cost);
         Ok(())
     }
 
@@ -89,6 +99,7 @@ impl Used {
         let full = [
             limits.max_steps == Some(self.steps),
             limits.max_tool_calls == Some(self.calls),
+            limits.max_cost.is_some_and(|limit| limit < self.cost.times(2)),
             limits.max_tokens.is_some_and(|limit| limit < self.tokens + 500),
         ];
         if full.contains(&true) {
