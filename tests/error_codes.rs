@@ -33,7 +33,6 @@ fn page() -> String {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the page is a file beside the crate")]
 fn the_page_of_codes_is_the_list_of_codes() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors.md");
     if std::env::var_os("KINFOLK_BLESS").is_some() {

@@ -15,6 +15,7 @@ use crate::estimate;
 use crate::event::{CompactionFinished, CompactionStarted, Event, FinishReason, Outcome, RunKind};
 use crate::failure::{ErrorCode, Failure};
 use crate::instruction::FinishInstruction;
+use crate::profile::ModelProfile;
 
 impl Draft<'_> {
     /// Begins to compact the history, or ends an agent whose context is full.
@@ -29,11 +30,18 @@ impl Draft<'_> {
         }
     }
 
-    /// Where the history would be cut now.
+    /// Where the history would be cut now. A provider that has just refused it has a smaller window
+    /// than was thought: it has to become smaller than that.
     pub(crate) fn cut(&self) -> Result<Cut, NothingToCompact> {
         let fixed = context::head_tokens(self.machine, &self.state);
-        let profile = self.machine.profile();
-        let room = Room::of(&profile, &self.machine.family.compaction, fixed);
+        let mut profile = self.machine.profile().into_owned();
+        let mut settings = self.machine.family.compaction.clone();
+        if self.state.run.overflowed {
+            let window = profile.window.min(self.history_tokens() / 4 * 3);
+            profile = ModelProfile { window, response: window / 4, ..profile };
+            settings.threshold = None;
+        }
+        let room = Room::of(&profile, &settings, fixed);
         cut(&self.state.transcript, room)
     }
 

@@ -49,8 +49,9 @@ impl DataLock {
     }
 }
 
-/// Takes the lock. A process that was killed may have been starting a child: until that has become
-/// another program, it holds a copy of the file and so the lock, for a moment.
+/// Takes the lock. A process that was killed, or this one before it let go of the lock, may have
+/// been starting a child: until that has become another program, it holds a copy of the file and
+/// so the lock, for a moment.
 fn lock(file: &mut File, path: &Path) -> Result<(), StoreError> {
     let mut waited = Duration::ZERO;
     loop {
@@ -59,7 +60,7 @@ fn lock(file: &mut File, path: &Path) -> Result<(), StoreError> {
             Err(TryLockError::WouldBlock) => owner(file),
             Err(TryLockError::Error(error)) => return Err(cannot_open(path, &error)),
         };
-        if waited >= DEAD_OWNER_PATIENCE || !is_gone(&owner) {
+        if waited >= DEAD_OWNER_PATIENCE || !may_be_a_copy(&owner) {
             return Err(StoreError::InUse { path: shown(path), owner });
         }
         std::thread::sleep(DEAD_OWNER_STEP);
@@ -67,12 +68,14 @@ fn lock(file: &mut File, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Whether the process that signed the lock has ended. Where that cannot be known, it has not.
-fn is_gone(owner: &str) -> bool {
+/// Whether the process that signed the lock has ended, or is this one. Where that cannot be known,
+/// it has not.
+fn may_be_a_copy(owner: &str) -> bool {
     let pid = owner.strip_prefix("process ").and_then(|rest| rest.split(' ').next());
-    let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
-    Path::new("/proc/self").exists()
-        && pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+    let Some(pid) = pid.and_then(|pid| pid.parse::<u32>().ok()) else { return false };
+    let has_ended =
+        || Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists();
+    pid == std::process::id() || has_ended()
 }
 
 /// Makes the directory for its owner alone, unless it is there.
