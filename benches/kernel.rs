@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use kinfolk_actors::agent::{
-    AgentMachine, AgentState, Command, Key, Member, Outcome, RawCall, RawReply, Start,
+    AgentMachine, AgentState, Answer, Command, Key, Member, Outcome, RawCall, RawReply, Start,
 };
 use kinfolk_actors::brain::PhaseBrain;
 use kinfolk_actors::budget::Ledger;
@@ -15,7 +15,7 @@ use kinfolk_actors::call::{CallStatus, EffectClass};
 use kinfolk_actors::context::model_request;
 use kinfolk_actors::event::{Finish, RunKind};
 use kinfolk_actors::family::{Family, FamilyHash};
-use kinfolk_actors::id::{AgentId, CallId, Offset, RequestNo, RunId};
+use kinfolk_actors::id::{AgentId, AskId, CallId, Offset, RequestNo, RunId};
 use kinfolk_actors::machine::Machine;
 use kinfolk_actors::policy::Policy;
 use kinfolk_actors::policy::canonical::{CallText, same_call};
@@ -45,6 +45,9 @@ impl Bench {
                     "name": "look", "description": "Looks at a place",
                     "schema": r#"{"type":"object","properties":{"at":{"type":"string"}}}"#,
                     "effect": "read_only",
+                }, {
+                    "name": "ask_user", "description": "Asks", "schema": "{}",
+                    "effect": "read_only",
                 }],
             },
             // Nothing is compacted here: the history has to get long.
@@ -61,10 +64,26 @@ impl Bench {
         let (state, ledger) = (AgentState::default(), Ledger::new(family));
         let mut bench = Self { machine, state, ledger, now: 0 };
         let input = "Look at all places.".into();
-        bench.step(&Command::Start(Start { input, kind: RunKind::Request, parent_run: None }));
+        bench.step(&Command::Start(Start {
+            input,
+            kind: RunKind::Request,
+            parent_run: None,
+            prepared_at: None,
+        }));
         for n in 0..turns {
             bench.step(&replied(n));
             bench.step(&looked(n));
+        }
+        bench
+    }
+
+    /// A lead that has asked the user so often, was answered, and thinks again.
+    fn after_asks(asks: u32) -> Self {
+        let mut bench = Self::after(0);
+        for n in 0..asks {
+            bench.step(&asked(n));
+            let question = AskId { run: RUN, agent: AgentId::LEAD, n };
+            bench.step(&Command::Answer(Answer { question, text: "Yes.".into(), by: None }));
         }
         bench
     }
@@ -82,12 +101,18 @@ impl Bench {
 
 /// The reply to request `n + 1`: one call with arguments of its own.
 fn replied(n: u32) -> Command {
-    let call = RawCall {
-        provider_id: "".into(),
-        name: "look".into(),
-        arguments: format!(r#"{{"at":"place {n}"}}"#).into(),
-    };
+    called(n, "look", format!(r#"{{"at":"place {n}"}}"#))
+}
+
+/// The same with a question to the user.
+fn asked(n: u32) -> Command {
+    called(n, "ask_user", format!(r#"{{"question":"Shall I look at place {n}?"}}"#))
+}
+
+fn called(n: u32, name: &str, arguments: String) -> Command {
+    let call = RawCall { provider_id: "".into(), name: name.into(), arguments: arguments.into() };
     let reply = RawReply {
+        cost: None,
         text: "I look at the next place.".into(),
         calls: vec![call],
         finish: Finish::ToolCalls,
@@ -126,6 +151,19 @@ fn decisions(criterion: &mut Criterion) {
                 },
                 criterion::BatchSize::SmallInput,
             );
+        });
+    }
+    group.finish();
+}
+
+fn asks(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("decide_after_asks");
+    for asks in [1, 100, 5_000] {
+        let bench = Bench::after_asks(asks);
+        let facts = bench.ledger.facts(Timestamp(1), Offset(1));
+        let command = replied(asks);
+        group.bench_with_input(BenchmarkId::from_parameter(asks), &asks, |b, _| {
+            b.iter(|| bench.machine.decide(&bench.state, &command, &facts).expect("taken"));
         });
     }
     group.finish();
@@ -184,5 +222,5 @@ fn sizes(_: &mut Criterion) {
     println!("a fresh agent as JSON: {} bytes", json.len());
 }
 
-criterion_group!(benches, decisions, requests, policy, arguments, sizes);
+criterion_group!(benches, decisions, asks, requests, policy, arguments, sizes);
 criterion_main!(benches);

@@ -10,6 +10,7 @@ pub(crate) mod load;
 pub(crate) mod model_effect;
 pub(crate) mod on_demand;
 pub(crate) mod ordering;
+mod paying;
 pub(crate) mod roster;
 pub(crate) mod sequencer;
 pub(crate) mod telling;

@@ -115,12 +115,13 @@ pub use crate::model::openai::{OpenAi, OpenAiSettings};
 pub use crate::model::retry::RetryPolicy;
 pub use crate::model::scripted::{Scripted, ScriptedReply};
 pub use crate::ports::audit::Audit;
+pub use crate::ports::cost::CostFunction;
 pub use crate::ports::executor::{Executor, ExecutorKind};
 pub use crate::ports::tool::{Call, RunTool, ToolAnswer, ToolOutput};
 pub use crate::runtime::{
-    CancelError, FamilyError, OpenError, OutcomeError, Pending, PendingAsk, Run, RunControl,
-    RunOutcome, Runtime, RuntimeBuilder, RuntimeError, Session, SessionBuilder, Settled,
-    StartError, WishError,
+    Attended, CancelError, FamilyError, OpenError, OutcomeError, Pending, PendingAsk, Run,
+    RunControl, RunOutcome, Runtime, RuntimeBuilder, RuntimeError, Session, SessionBuilder,
+    Settled, StartError, WishError,
 };
 pub use crate::tools::answer::{Answer, Json};
 pub use crate::tools::tool::Tool;

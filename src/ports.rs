@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod clock;
+pub mod cost;
 pub mod executor;
 pub mod model;
 pub mod store;

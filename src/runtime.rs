@@ -2,6 +2,7 @@
 //! are alive. Several can live in one process; nothing of it is global.
 
 mod assemble;
+mod attend;
 mod builder;
 mod control;
 mod error;
@@ -19,6 +20,7 @@ use kinfolk_actors::id::{RunId, SessionId};
 use parking_lot::Mutex;
 
 pub use self::assemble::FamilyError;
+pub use self::attend::Attended;
 pub use self::builder::RuntimeBuilder;
 pub use self::control::{RunControl, RunOutcome, Settled};
 pub use self::error::{CancelError, OpenError, OutcomeError, RuntimeError, StartError, WishError};

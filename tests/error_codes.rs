@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use kinfolk::actors::agent::RefusalCode;
 use kinfolk::actors::failure::{Attribution, ErrorCode};
 
 const HEAD: &str = "\
@@ -16,20 +17,40 @@ the message. A code of a newer version reads as it was written and counts as `ha
 | --- | --- | --- | --- | --- |
 ";
 
+const REFUSALS: &str = "
+## Refusals
+
+A command that a run does not take changes nothing and is answered with one of these, in
+`Refusal::code()` and as `refusal` on the control socket.
+
+| code | who has to act | retry can help | what it means |
+| --- | --- | --- | --- |
+";
+
 fn page() -> String {
     let mut page = HEAD.to_owned();
     for code in ErrorCode::ALL {
-        let who = match code.attribution() {
-            Attribution::User => "user",
-            Attribution::Provider => "provider",
-            Attribution::Harness => "harness",
-            Attribution::System => "system",
-        };
+        let who = who(code.attribution());
         let retry = if code.retryable() { "yes" } else { "no" };
         let (meaning, advice) = (code.meaning(), code.advice());
         writeln!(page, "| `{}` | {who} | {retry} | {meaning} | {advice} |", code.as_str()).unwrap();
     }
+    page.push_str(REFUSALS);
+    for code in RefusalCode::ALL {
+        let retry = if code.retryable() { "yes" } else { "no" };
+        let (who, meaning) = (who(code.attribution()), code.meaning());
+        writeln!(page, "| `{}` | {who} | {retry} | {meaning} |", code.as_str()).unwrap();
+    }
     page
+}
+
+fn who(attribution: Attribution) -> &'static str {
+    match attribution {
+        Attribution::User => "user",
+        Attribution::Provider => "provider",
+        Attribution::Harness => "harness",
+        Attribution::System => "system",
+    }
 }
 
 #[test]

@@ -25,6 +25,11 @@ name = "hold"
 description = "Waits until somebody lets it go."
 command = ["sh", "-c", "touch held; while ! [ -e go ]; do sleep 0.02; done; echo on"]
 effect = "read_only"
+[[tools]]
+name = "look"
+description = "Says the same each time."
+command = ["sh", "-c", "echo on"]
+effect = "read_only"
 "#;
 
 impl Place {
@@ -354,4 +359,27 @@ fn a_session_at_rest_is_compacted_by_a_run_of_its_own() {
     let done = of_type(&journal, "compaction_finished");
     assert_eq!((done.last().unwrap()["ok"].clone()), true);
     assert_eq!(code(&place.say(&["compact", "nobody"])), Some(2));
+}
+
+#[test]
+fn a_live_run_is_compacted_before_its_next_request() {
+    let long = "word ".repeat(12_000);
+    let summary = "[[reply]]\nagent = \"lead\"\nkind = \"summary\"\ntext = \"Goal: boats.\"\n";
+    let place = Place::new("\"hold\"", &format!("{HOLD}{summary}").replace("Done.", &long));
+    place.let_go();
+    assert_eq!(code(&place.run(&[])), Some(0));
+    fs::remove_file(place.path("go")).unwrap();
+    let (running, id) = place.held(&[]);
+    let compacted = place.say(&["compact", "s"]);
+    assert_eq!(code(&compacted), Some(0), "{}", stderr(&compacted));
+    place.let_go();
+    let (status, _, told) = running.wait();
+    assert_eq!(status.code(), Some(0), "{told}");
+    let journal: Vec<Value> =
+        place.journal().into_iter().filter(|event| event["run"] == id.as_str()).collect();
+    let finished = journal.iter().position(|event| event["type"] == "compaction_finished");
+    let finished = finished.expect("a compaction");
+    assert_eq!(journal[finished]["ok"], true);
+    let requested = |event: &Value| event["type"] == "model_request" && event["request"] == 2;
+    assert!(finished < journal.iter().position(requested).unwrap());
 }

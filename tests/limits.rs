@@ -211,3 +211,49 @@ fn time_closes_the_turn_of_a_model_that_hangs_or_stops_it() {
         check_whole_run(&journal(&place.path("data")));
     }
 }
+
+#[test]
+fn time_interrupts_or_asks_where_the_family_says_so_and_goes_on_with_more() {
+    let script = "[[reply]]\nagent = \"lead\"\nstall = true\n\
+                  [[reply]]\nagent = \"lead\"\ntext = \"All done.\"\n";
+    for (policy, code, kind) in
+        [("interrupt", 3, "run_interrupted"), ("ask", 4, "approval_requested")]
+    {
+        let place = Place::new();
+        std::fs::write(place.path("script.toml"), script).unwrap();
+        let output = place.run(["--max-time", "2s"], policy);
+        let end = last(&output);
+        assert_eq!(output.status.code(), Some(code), "{policy}: {end}");
+        assert_eq!((&end["type"], &end["limit"]), (&kind.into(), &"time".into()));
+        let data = place.path("data");
+        let resumed =
+            run(&["resume", "--data", text(&data), "--max-time", "1h", "--output", "json"]);
+        if policy == "ask" {
+            assert_eq!(
+                resumed.status.code(),
+                Some(4),
+                "a person has to answer: {}",
+                last(&resumed)
+            );
+            continue;
+        }
+        assert_eq!(resumed.status.code(), Some(0), "{}", String::from_utf8_lossy(&resumed.stderr));
+        assert_eq!(last(&resumed)["text"], "All done.");
+        check_whole_run(&journal(&data));
+    }
+}
+
+#[test]
+fn time_under_warn_is_told_and_the_run_goes_on() {
+    let place = Place::new();
+    let script = "[[reply]]\nagent = \"lead\"\nlatency = \"1200ms\"\n\
+                  calls = [{ name = \"read_file\", arguments = { path = \"a\" } }]\n\
+                  [[reply]]\nagent = \"lead\"\ntext = \"All done.\"\n";
+    std::fs::write(place.path("script.toml"), script).unwrap();
+    let output = place.run(["--max-time", "1s"], "warn");
+    let end = last(&output);
+    assert_eq!((output.status.code(), &end["text"]), (Some(0), &"All done.".into()), "{end}");
+    let told = |event: &&Value| event["type"] == "limit_warning" && event["limit"] == "time";
+    assert_eq!(events(&output).iter().filter(told).count(), 1);
+    check_whole_run(&journal(&place.path("data")));
+}

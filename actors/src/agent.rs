@@ -1,7 +1,8 @@
 //! The one machine that a lead and its subagents share.
 //!
-//! An agent thinks (one model request), acts (the calls of one reply), and ends. Its whole
-//! vocabulary is on this page; the three functions are in the modules below.
+//! An agent thinks (one model request), acts (the calls of one reply), and ends. What it is made of
+//! is on this page; its words are in [`Command`], [`Event`] and [`Outcome`], what it remembers in
+//! [`AgentState`], and the three functions in the modules below.
 
 mod advance;
 mod answers;
@@ -21,7 +22,9 @@ mod outstanding;
 mod pairs;
 mod perform;
 mod propose;
+mod recent;
 mod recovery;
+mod refusal;
 mod repeats;
 mod reply;
 mod request;
@@ -41,13 +44,16 @@ pub use self::command::{
 };
 pub(crate) use self::draft::Draft;
 pub use self::propose::{MAX_CALLS, RawCall};
+pub use self::recent::{REMEMBERED, Recent};
+pub use self::refusal::RefusalCode;
 pub use self::repeats::Repeats;
 pub use self::standing::RunStanding;
 pub use self::state::{
-    About, AgentState, Ask, Child, ChildState, Closing, Compaction, Left, Measured, Phase, RunState,
+    About, AgentState, Ask, Child, ChildState, Closing, Compaction, Left, Measured, Phase,
+    RunState, Settled,
 };
 pub use self::turn::{CallState, Turn, TurnCall, Wait};
-pub use self::work::{Key, Outcome, RawReply, Summarised, Timer, Work};
+pub use self::work::{Audited, Key, Outcome, RawReply, Summarised, Timer, Work};
 use crate::brain::Brain;
 use crate::budget::Facts;
 use crate::event::{Ending, Event, FinishReason, Outcome as EndOutcome, SubagentStarted};

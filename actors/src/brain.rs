@@ -42,8 +42,8 @@ pub enum StepContext {
     },
     /// Every call of the last reply has its result; subagents were among them.
     SubagentsBatchResult,
-    /// A person approved a call. The brain is told for its own books only: the call runs whatever
-    /// it answers.
+    /// A person approved a call. The machine does not ask then: an approved call goes straight to
+    /// its execution. The phase is there for hosts that drive a brain themselves.
     ApprovedCall {
         /// Which.
         call: CallId,
@@ -71,8 +71,8 @@ pub enum StepContext {
 }
 
 impl StepContext {
-    /// The names of all phases, as they are journaled and shown.
-    pub const PHASES: [&'static str; 12] = [
+    /// The names of the phases in which the machine asks: all but `approved_call`.
+    pub const PHASES: [&'static str; 11] = [
         "init",
         "user_input",
         "model_result",
@@ -80,7 +80,6 @@ impl StepContext {
         "tools_batch_result",
         "subagent_result",
         "subagents_batch_result",
-        "approved_call",
         "human_response",
         "human_abort",
         "compaction_result",

@@ -7,12 +7,13 @@
 
 pub mod account;
 mod plan;
+mod raise;
 mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::account::{Accounts, Bound};
+use self::account::{Accounts, Bound, Scope};
 use crate::cost::Cost;
 use crate::event::AgentUsage;
 use crate::family::Family;
@@ -36,6 +37,8 @@ pub struct Ledger {
     at_work: AtWork,
     /// Questions that wait for people, and since when.
     waits: BTreeMap<AskId, (Wait, Timestamp)>,
+    /// Whose limits may be raised by the answer to a question.
+    asked_limits: BTreeMap<AskId, Scope>,
 }
 
 /// What one agent has used.
@@ -113,6 +116,7 @@ impl Ledger {
             agents: BTreeMap::new(),
             at_work: AtWork::default(),
             waits: BTreeMap::new(),
+            asked_limits: BTreeMap::new(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{FinishReason, Outcome};
+use crate::event::Outcome;
 use crate::id::CallId;
 use crate::text::{Bounded, bounded};
 
@@ -167,18 +167,18 @@ impl CallStatus {
 
     /// How a subagent ended whose call has this status.
     #[must_use]
-    pub fn as_end(self) -> (Outcome, FinishReason) {
+    pub fn as_end(self) -> Outcome {
         match self {
-            Self::Ok => (Outcome::Completed, FinishReason::Completed),
-            Self::Cancelled => (Outcome::Cancelled, FinishReason::UserRequested),
-            Self::Timeout => (Outcome::Failed, FinishReason::Timeout),
-            Self::Limit => (Outcome::Failed, FinishReason::MaxStepsExceeded),
-            Self::Error
+            Self::Ok => Outcome::Completed,
+            Self::Cancelled => Outcome::Cancelled,
+            Self::Timeout
+            | Self::Limit
+            | Self::Error
             | Self::Denied
             | Self::Blocked
             | Self::Malformed
             | Self::UnknownTool
-            | Self::UnknownOutcome => (Outcome::Failed, FinishReason::ErrorRecovery),
+            | Self::UnknownOutcome => Outcome::Failed,
         }
     }
 

@@ -14,9 +14,6 @@ use crate::family::{
 };
 use crate::transcript::{Entry, Transcript};
 
-/// The usual first guess (English prose and code have 4.2 bytes a token).
-const BYTES_A_TOKEN: u64 = 4;
-
 /// Everything that a model is sent, in no provider's format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelRequest {
@@ -83,7 +80,7 @@ pub fn model_request(machine: &AgentMachine, state: &AgentState) -> ModelRequest
     }
     ModelRequest {
         model: Arc::clone(&invocation.model),
-        system: system_prompt(machine, state),
+        system: system_prompt(machine),
         messages,
         tools: tools(machine, state),
         tool_choice: tool_choice(machine, state),
@@ -103,13 +100,12 @@ pub(crate) fn tool_choice(machine: &AgentMachine, state: &AgentState) -> ToolCho
 
 /// The estimated tokens of what stands before the history: the system prompt and the tools.
 pub(crate) fn head_tokens(machine: &AgentMachine, state: &AgentState) -> u64 {
+    let sealed = state.is_sealed();
     let offered = machine.invocation().tools.iter();
-    let offered = offered.filter(|tool| is_offered(machine, state, tool));
-    let tool = |tool: &ToolSpec| tool.name.len() + tool.description.len() + tool.schema.len();
-    let tools: usize = if state.is_sealed() { 0 } else { offered.map(tool).sum() };
-    let bytes = machine.invocation().prompt.len() + tools;
-    // Sizes alone: reading all schemas again for each decision would cost more than deciding.
-    u64::try_from(bytes).unwrap_or(u64::MAX) / BYTES_A_TOKEN + estimate::MESSAGE
+    let offered = offered.filter(|tool| !sealed && is_offered(machine, state, tool));
+    let role = machine.invocation().prompt.len();
+    let subagents = subagents_layer(machine).map_or(0, |layer| layer.len());
+    estimate::fixed_by_size(u64::try_from(role + subagents).unwrap_or(u64::MAX), offered)
 }
 
 /// The messages of a history.
@@ -200,22 +196,32 @@ fn may_delegate(machine: &AgentMachine) -> bool {
         && machine.family.subagents.iter().any(|spec| !spec.internal)
 }
 
-/// The layers of the system prompt, each only where it applies: the role, then the subagents. The
-/// agent itself and internal subagents are not named.
-fn system_prompt(machine: &AgentMachine, _state: &AgentState) -> Arc<str> {
+/// The subagents that a model is told of: not its own kind, and no internal ones.
+pub(crate) fn named_subagents(machine: &AgentMachine) -> impl Iterator<Item = &SubagentSpec> {
+    let own = machine.subagent_name();
+    let told = move |spec: &&SubagentSpec| Some(&*spec.name) != own && !spec.internal;
+    machine.family.subagents.iter().filter(told)
+}
+
+/// The layers of the system prompt, each only where it applies: the role, then the subagents.
+fn system_prompt(machine: &AgentMachine) -> Arc<str> {
+    let role = &machine.invocation().prompt;
+    subagents_layer(machine)
+        .map_or_else(|| Arc::clone(role), |layer| format!("{role}{layer}").into())
+}
+
+/// Who can be started.
+fn subagents_layer(machine: &AgentMachine) -> Option<String> {
     let invocation = machine.invocation();
     let starts = [CALL_SUBAGENT, SPAWN_SUBAGENT];
     let how: Vec<&str> =
         starts.into_iter().filter(|name| invocation.tool(name).is_some()).collect();
     if how.is_empty() || !may_delegate(machine) {
-        return Arc::clone(&invocation.prompt);
+        return None;
     }
-    let mut prompt = invocation.prompt.to_string();
-    prompt.push_str(&format!("\n\nSubagents that you can start with `{}`:", how.join("` or `")));
-    let own = machine.subagent_name();
-    let told = |spec: &&SubagentSpec| Some(&*spec.name) != own && !spec.internal;
-    for spec in machine.family.subagents.iter().filter(told) {
-        prompt.push_str(&format!("\n- {}: {}", spec.name, spec.description));
+    let mut layer = format!("\n\nSubagents that you can start with `{}`:", how.join("` or `"));
+    for spec in named_subagents(machine) {
+        layer.push_str(&format!("\n- {}: {}", spec.name, spec.description));
     }
-    prompt.into()
+    Some(layer)
 }

@@ -5,12 +5,9 @@
 //! 4.3 bytes a token, Chinese 3.9, JSON 3.3 (pretty) to 3.6; base64 and hex about 1.5. They are
 //! rounded to the safe side. Sums are whole numbers and saturate.
 
-use serde::{Deserialize, Serialize};
-
 use crate::context::{ModelRequest, RequestCall, RequestMessage};
 use crate::family::ToolSpec;
 use crate::transcript::{Entry, Said};
-use crate::usage::Usage;
 
 /// The parts of a token in which bytes are counted, so that the sum is rounded once.
 const UNITS: u64 = 132;
@@ -42,26 +39,6 @@ pub struct RequestSize {
     pub messages: u64,
 }
 
-/// How large an agent's context is: what the last reply reported, and an estimate of what came
-/// after it. A part of an agent's state, folded from its events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContextSize {
-    reported: Option<u64>,
-    added: u64,
-}
-
-/// The request that is about to be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NextRequest {
-    /// One with the agent's tools.
-    Ordinary,
-    /// The closing one. Its tools are left out, so they do not count.
-    Closing {
-        /// The size of the tools in tokens.
-        tools: u64,
-    },
-}
-
 impl RequestSize {
     /// The size of a request.
     #[must_use]
@@ -83,47 +60,6 @@ impl RequestSize {
     #[must_use]
     pub fn fixed(&self) -> u64 {
         self.system.saturating_add(self.tools)
-    }
-
-    /// The size as the next request has it.
-    #[must_use]
-    pub fn next(&self, request: NextRequest) -> u64 {
-        match request {
-            NextRequest::Ordinary => self.total(),
-            NextRequest::Closing { .. } => self.system.saturating_add(self.messages),
-        }
-    }
-}
-
-impl ContextSize {
-    /// A reply came. Its usage counts the whole request and the reply itself; nothing is known if
-    /// the provider reported nothing.
-    pub fn replied(&mut self, usage: &Usage) {
-        let total = usage.total_tokens();
-        *self = Self { reported: (total > 0).then_some(total), added: 0 };
-    }
-
-    /// Something of so many tokens was added after the last reply: results or input, not the reply
-    /// itself, which its usage counts.
-    pub fn added(&mut self, tokens: u64) {
-        self.added = self.added.saturating_add(tokens);
-    }
-
-    /// The history was compacted: what was reported before is about a request that is no more.
-    pub fn compacted(&mut self) {
-        *self = Self::default();
-    }
-
-    /// How large the next request will be by what was reported. Nothing is known before the first
-    /// reply and after a compaction; then the whole request has to be estimated
-    /// ([`RequestSize::next`]).
-    #[must_use]
-    pub fn next(&self, request: NextRequest) -> Option<u64> {
-        let size = self.reported?.saturating_add(self.added);
-        match request {
-            NextRequest::Ordinary => Some(size),
-            NextRequest::Closing { tools } => Some(size.saturating_sub(tools)),
-        }
     }
 }
 
@@ -152,6 +88,22 @@ pub fn tools(tools: &[ToolSpec]) -> u64 {
         message_of(sum([prose(&tool.name), prose(&tool.description), json(&tool.schema)]))
     };
     sum(tools.iter().map(tool))
+}
+
+/// What stands before the history, by its sizes alone: reading all schemas again for each decision
+/// would cost more than deciding. It is [`RequestSize::fixed`], unless a text holds a long run
+/// without a break: then it is less, by as much as encoded data is denser than prose.
+pub(crate) fn fixed_by_size<'a>(
+    system: u64,
+    offered: impl IntoIterator<Item = &'a ToolSpec>,
+) -> u64 {
+    let of = |bytes: u64, weight: u64| bytes.saturating_mul(weight).div_ceil(UNITS);
+    let len = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);
+    let tool = |tool: &ToolSpec| {
+        let words = sum([of(len(&tool.name), PROSE), of(len(&tool.description), PROSE)]);
+        message_of(words.saturating_add(of(len(&tool.schema), JSON)))
+    };
+    message_of(of(system, PROSE)).saturating_add(sum(offered.into_iter().map(tool)))
 }
 
 /// The tokens of a message.

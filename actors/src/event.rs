@@ -27,7 +27,7 @@ pub use self::run::{
     AgentUsage, Ending, FinishReason, Outcome, RunFinished, RunInterrupted, RunKind, RunResumed,
     RunStarted,
 };
-use crate::id::{AgentId, Attempt, Offset, RunId, SessionId};
+use crate::id::{AgentId, AskId, Attempt, Offset, RunId, SessionId};
 use crate::time::Timestamp;
 
 /// An event with its place in the session's stream.
@@ -83,6 +83,11 @@ pub enum Event {
     QuestionAsked(QuestionAsked),
     /// The answer, once.
     QuestionAnswered(QuestionAnswered),
+    /// The question waits no more: its agent ends. A later answer is stale.
+    QuestionWithdrawn {
+        /// The question.
+        question: AskId,
+    },
     /// Somebody wants the history compacted before the next request.
     CompactionAsked,
     /// Somebody wants the run to rest at the next boundary.
@@ -128,6 +133,7 @@ impl Event {
             Self::ApprovalSettled(_) => "approval_settled",
             Self::QuestionAsked(_) => "question_asked",
             Self::QuestionAnswered(_) => "question_answered",
+            Self::QuestionWithdrawn { .. } => "question_withdrawn",
             Self::CompactionAsked => "compaction_asked",
             Self::InterruptAsked { .. } => "interrupt_asked",
             Self::CompactionStarted(_) => "compaction_started",

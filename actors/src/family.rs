@@ -244,7 +244,8 @@ pub struct ModelEndpoint {
     pub profile: ModelProfile,
 }
 
-/// How large a family may grow (design: depth 1, 6 a root, 3 at once; all settable).
+/// How large a family may grow; `docs/adr/0013` says why the defaults are as small as they
+/// are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caps {
     /// Subagents that one run may start in all.

@@ -26,6 +26,10 @@ pub(crate) fn start(mut draft: Draft<'_>, start: &Start) -> Result<Vec<Event>, R
         | Phase::Ending(_)
         | Phase::Done(_) => return Err(Refusal::RunActive),
     }
+    let now = draft.facts.head;
+    if let Some(prepared) = start.prepared_at.filter(|prepared| *prepared != now) {
+        return Err(Refusal::HistoryChanged { prepared, now });
+    }
     let input = match start.kind {
         RunKind::Request => Arc::clone(&start.input),
         RunKind::Queued if draft.state.queued.is_empty() => return Err(Refusal::NothingQueued),

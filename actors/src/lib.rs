@@ -33,3 +33,7 @@ pub mod text;
 pub mod time;
 pub mod transcript;
 pub mod usage;
+
+#[cfg(test)]
+#[path = "../tests/support/laws.rs"]
+mod laws;

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::family::Delivery;
 use crate::id::{AgentId, AskId};
 use crate::instruction::FinishInstruction;
-use crate::text::{Bounded, bounded, head};
+use crate::text::{Bounded, bounded, head, json};
 use crate::usage::Usage;
 
 /// The most bytes of the run's input that a subagent is told of.
@@ -110,17 +110,44 @@ pub(crate) fn stopped(started: &SubagentStarted) -> SubagentFinished {
 
 /// How a subagent ended, as its notice says it.
 fn status(report: &SubagentFinished) -> &'static str {
-    match (report.status, report.finish_reason) {
-        (Outcome::Completed, FinishReason::MaxStepsCompleted) => "max_steps",
-        (Outcome::Completed, FinishReason::BudgetCompleted) => "budget",
-        (Outcome::Completed, _) => "completed",
-        (Outcome::PartialSuccess, _) => "partial_success",
-        (Outcome::Cancelled, _) => "cancelled",
-        (Outcome::Failed, FinishReason::MaxStepsExceeded) => "max_steps",
-        (Outcome::Failed, FinishReason::CostLimitExceeded) => "budget",
-        (Outcome::Failed, FinishReason::Timeout) => "timeout",
-        (Outcome::Failed, FinishReason::LoopDetected) => "loop_detected",
-        (Outcome::Failed, _) => "failed",
+    match report.status {
+        Outcome::Completed => match report.finish_reason {
+            FinishReason::MaxStepsCompleted => "max_steps",
+            FinishReason::BudgetCompleted => "budget",
+            FinishReason::Completed
+            | FinishReason::UserRequested
+            | FinishReason::UserAborted
+            | FinishReason::MaxStepsExceeded
+            | FinishReason::CostLimitExceeded
+            | FinishReason::Timeout
+            | FinishReason::AgentDecision
+            | FinishReason::QueuedMessageInterrupt
+            | FinishReason::ErrorRecovery
+            | FinishReason::SystemShutdown
+            | FinishReason::LoopDetected => "completed",
+        },
+        Outcome::PartialSuccess => "partial_success",
+        Outcome::Cancelled => "cancelled",
+        Outcome::Failed => failed(report.finish_reason).0,
+    }
+}
+
+/// How a failure is told: the notice's word and the call's status.
+fn failed(reason: FinishReason) -> (&'static str, CallStatus) {
+    match reason {
+        FinishReason::MaxStepsExceeded => ("max_steps", CallStatus::Limit),
+        FinishReason::CostLimitExceeded => ("budget", CallStatus::Limit),
+        FinishReason::Timeout => ("timeout", CallStatus::Timeout),
+        FinishReason::LoopDetected => ("loop_detected", CallStatus::Error),
+        FinishReason::Completed
+        | FinishReason::UserRequested
+        | FinishReason::UserAborted
+        | FinishReason::MaxStepsCompleted
+        | FinishReason::AgentDecision
+        | FinishReason::QueuedMessageInterrupt
+        | FinishReason::ErrorRecovery
+        | FinishReason::SystemShutdown
+        | FinishReason::BudgetCompleted => ("failed", CallStatus::Error),
     }
 }
 
@@ -164,18 +191,12 @@ pub(crate) fn notice(started: Option<&SubagentStarted>, report: &SubagentFinishe
         blocked_reason: report.error.as_ref().map(|error| head(error.code.as_str(), NAME_CAP)),
         full_size,
     };
-    let status = match (report.status, report.finish_reason) {
-        (Outcome::Completed | Outcome::PartialSuccess, _) => CallStatus::Ok,
-        (Outcome::Cancelled, _) => CallStatus::Cancelled,
-        (Outcome::Failed, FinishReason::Timeout) => CallStatus::Timeout,
-        (Outcome::Failed, FinishReason::MaxStepsExceeded | FinishReason::CostLimitExceeded) => {
-            CallStatus::Limit
-        }
-        (Outcome::Failed, _) => CallStatus::Error,
+    let status = match report.status {
+        Outcome::Completed | Outcome::PartialSuccess => CallStatus::Ok,
+        Outcome::Cancelled => CallStatus::Cancelled,
+        Outcome::Failed => failed(report.finish_reason).1,
     };
-    // Plain structs of text and numbers always serialise; an empty notice would still be a result.
-    let text = serde_json::to_string(&notice).unwrap_or_default();
-    let mut result = CallResult::new(status, text);
+    let mut result = CallResult::new(status, json(&notice));
     result.full_size = result.full_size.or(full_size);
     result
 }
@@ -217,6 +238,5 @@ pub(crate) fn question(started: &SubagentStarted, question: AskId, text: &str) -
         question_id: question,
         question: head(text, SUMMARY_CAP),
     };
-    // Plain structs of text and numbers always serialise.
-    serde_json::to_string(&words).unwrap_or_default().into()
+    json(&words).into()
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 /// A text that fits its cap, and its full size if it did not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounded {
@@ -33,9 +35,25 @@ pub fn head(text: &str, cap: usize) -> &str {
     &text[..end]
 }
 
+/// A value as JSON text. What cannot be written is told, so that it does not pass as nothing.
+#[must_use]
+pub fn json(value: &impl Serialize) -> String {
+    let told = |error: serde_json::Error| {
+        serde_json::json!({ "error": format!("this could not be written: {error}") }).to_string()
+    };
+    serde_json::to_string(value).unwrap_or_else(told)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_written_as_json_is_told() {
+        assert_eq!(json(&[1, 2]), "[1,2]");
+        let keys = std::collections::BTreeMap::from([((1, 2), 3)]);
+        assert_eq!(json(&keys), r#"{"error":"this could not be written: key must be a string"}"#);
+    }
 
     #[test]
     fn a_text_within_its_cap_is_shared_untouched() {

@@ -11,9 +11,8 @@ use kinfolk_actors::policy::{Mode, Policy};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
+#[path = "support/laws.rs"]
+mod laws;
 
 const MODES: [Mode; 4] = [Mode::Manual, Mode::AllowList, Mode::AutoRun, Mode::Headless];
 
@@ -136,7 +135,7 @@ fn spread(value: &Value) -> String {
 }
 
 proptest! {
-    #![proptest_config(cases(2_000))]
+    #![proptest_config(laws::cases(10_000))]
 
     /// No text makes the splitter panic or run away, and it says the same twice.
     #[test]
@@ -234,6 +233,24 @@ proptest! {
     fn any_text_has_a_spelling(text in ".{0,60}") {
         let canonical = Canonical::of(&text);
         prop_assert_eq!(&Canonical::of(canonical.as_str()), &canonical);
+    }
+
+    /// It is found too where a shell reads it from a document behind a pipe, or from `source`.
+    #[test]
+    fn the_blacklist_sees_what_a_shell_reads(
+        before in shell_like(),
+        reader in prop::sample::select(vec![
+            "cat <<'Q' | sh",
+            "tee a <<'Q' | sudo bash -s",
+            "(cat <<'Q') | sh",
+            ". /dev/stdin <<'Q'",
+            "source /dev/fd/0 <<'Q'",
+            "cat <<'Q' | xargs -0 sh -c",
+        ]),
+    ) {
+        prop_assume!(!before.ends_with('\\'));
+        let line = format!("{before}\n{reader}\nmkfs.ext4 /x\nQ\n");
+        prop_assert!(split(&line).is_err() || hits(&line), "{}", line);
     }
 
     /// A destructive command is found behind any readable beginning of its line.

@@ -75,6 +75,7 @@ impl OpenAsks {
             },
             Event::ApprovalSettled(settled) => drop(self.open.remove(&settled.approval)),
             Event::QuestionAnswered(answered) => drop(self.open.remove(&answered.question)),
+            Event::QuestionWithdrawn { question } => drop(self.open.remove(question)),
             Event::SubagentFinished(finished) => {
                 self.open.retain(|_, ask| ask.agent != finished.subagent);
             }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use kinfolk_actors::agent::{Refusal, RefusalCode};
 use serde::{Deserialize, Serialize};
 
 use crate::ports::store::StoreError;
@@ -13,6 +14,9 @@ use crate::ports::store::StoreError;
 pub struct ControlError {
     /// What kind of failure it is. Code branches on it.
     pub code: ControlCode,
+    /// Why a run refused it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<RefusalCode>,
     /// What happened, to what, and what to do. For people.
     pub message: Arc<str>,
 }
@@ -47,7 +51,32 @@ impl ControlError {
     /// An error of that code.
     #[must_use]
     pub fn new(code: ControlCode, message: impl Into<Arc<str>>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, refusal: None, message: message.into() }
+    }
+
+    /// A run has refused it.
+    #[must_use]
+    pub fn refused(refusal: &Refusal) -> Self {
+        let code = match refusal.code() {
+            RefusalCode::UnknownAsk => ControlCode::NotFound,
+            RefusalCode::TooMuchWaiting => ControlCode::Unavailable,
+            RefusalCode::RunActive
+            | RefusalCode::AtRest
+            | RefusalCode::AlreadyEnding
+            | RefusalCode::Sealed
+            | RefusalCode::NotALead
+            | RefusalCode::NotInterrupted
+            | RefusalCode::NothingQueued
+            | RefusalCode::HistoryChanged
+            | RefusalCode::Stale
+            | RefusalCode::Misfit
+            | RefusalCode::AlreadyAnswered
+            | RefusalCode::StaleAnswer
+            | RefusalCode::NotAwaited
+            | RefusalCode::NothingToCompact
+            | RefusalCode::NoSuchTool => ControlCode::Refused,
+        };
+        Self { code, refusal: Some(refusal.code()), message: refusal.to_string().into() }
     }
 }
 

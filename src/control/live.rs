@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use kinfolk_actors::agent::{Approve, Refusal};
+use kinfolk_actors::agent::Approve;
 use kinfolk_actors::event::{Outcome, RunFinished};
 use kinfolk_actors::id::{AskId, RunId, SessionId};
 
@@ -81,10 +81,8 @@ fn finished(end: RunFinished) -> Result<(), ControlError> {
 impl From<WishError> for ControlError {
     fn from(error: WishError) -> Self {
         let code = match &error {
-            WishError::Refused(Refusal::UnknownAsk(_)) | WishError::NotActive => {
-                ControlCode::NotFound
-            }
-            WishError::Refused(_) => ControlCode::Refused,
+            WishError::Refused(refusal) => return Self::refused(refusal),
+            WishError::NotActive => ControlCode::NotFound,
             WishError::Overloaded => ControlCode::Unavailable,
             WishError::Unknown => ControlCode::Failed,
         };
@@ -111,7 +109,8 @@ impl From<OutcomeError> for ControlError {
 impl From<StartError> for ControlError {
     fn from(error: StartError) -> Self {
         let code = match &error {
-            StartError::Refused(_) | StartError::RunActive { .. } => ControlCode::Refused,
+            StartError::Refused(refusal) => return Self::refused(refusal),
+            StartError::RunActive { .. } => ControlCode::Refused,
             StartError::NothingToResume(_) | StartError::NoSuchRun(_) => ControlCode::NotFound,
             StartError::ShuttingDown => ControlCode::Unavailable,
             StartError::NoFamily(_)

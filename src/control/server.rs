@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncWrite, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -28,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const CLOSING: Duration = Duration::from_secs(5);
 
 /// An open control socket, until it is [closed](Self::close). When it is dropped its file is removed
-/// too; wishes that are being carried out then go on, without anybody who hears of them.
+/// too, and wishes that are being carried out are given up.
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,
@@ -63,7 +65,7 @@ impl ControlSocket {
     pub async fn close(mut self) {
         self.remove_file();
         self.closing.cancel();
-        // A wish that takes longer goes on without an answer.
+        // A wish that takes longer is given up with the listener, which owns it.
         let _ = timeout(CLOSING, &mut self.listener).await;
     }
 
@@ -110,6 +112,37 @@ fn bind(data: &Path) -> Result<UnixListener, SocketError> {
     bound
 }
 
+/// The wishes that are being carried out. They outlive the connections that brought them and end
+/// with the listener: what is still at work when the last owner goes is aborted.
+#[derive(Clone, Default)]
+struct Orders(Arc<Mutex<JoinSet<()>>>);
+
+impl Orders {
+    /// Carries a wish out, whether or not its caller waits. None if it panicked.
+    async fn carry_out(
+        &self,
+        request: Request,
+        runs: Arc<dyn Controlled>,
+    ) -> Option<Result<Reply, ControlError>> {
+        let (done, result) = oneshot::channel();
+        {
+            let mut orders = self.0.lock();
+            while orders.try_join_next().is_some() {}
+            orders.spawn(async move {
+                // Nobody may be left who hears it.
+                let _ = done.send(order(request, runs).await);
+            });
+        }
+        result.await.ok()
+    }
+
+    /// Waits until all are carried out.
+    async fn end(&self) {
+        let mut left = std::mem::take(&mut *self.0.lock());
+        while left.join_next().await.is_some() {}
+    }
+}
+
 async fn listen(
     listener: UnixListener,
     controlled: Arc<dyn Controlled>,
@@ -118,8 +151,9 @@ async fn listen(
     /// The wait after an accept that failed, for example because all descriptors are in use.
     const AFTER_FAILURE: Duration = Duration::from_millis(100);
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    // Aborts the connections with this task.
-    let mut connections = tokio::task::JoinSet::new();
+    // Both are aborted with this task.
+    let orders = Orders::default();
+    let mut connections = JoinSet::new();
     loop {
         let next = async {
             // It is never closed.
@@ -130,9 +164,10 @@ async fn listen(
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok((stream, place)) => {
-                let (controlled, closing) = (Arc::clone(&controlled), closing.clone());
+                let work = (Arc::clone(&controlled), orders.clone());
+                let closing = closing.clone();
                 connections.spawn(async move {
-                    serve(stream, controlled, closing).await;
+                    serve(stream, work, closing).await;
                     drop(place);
                 });
             }
@@ -144,12 +179,13 @@ async fn listen(
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
+    orders.end().await;
 }
 
 /// One connection to its end. What goes wrong with it is the other side's loss.
 async fn serve(
     mut stream: UnixStream,
-    controlled: Arc<dyn Controlled>,
+    work: (Arc<dyn Controlled>, Orders),
     closing: CancellationToken,
 ) {
     let (from, mut to) = stream.split();
@@ -168,7 +204,7 @@ async fn serve(
                 let message = format!("a request has at most {MAX_REQUEST} bytes; say less");
                 (Line::Error(ControlError::new(ControlCode::TooLong, message)), true)
             }
-            Ok(Ok(Read::Line(line))) => match carry_out(&line, &controlled, &mut to).await {
+            Ok(Ok(Read::Line(line))) => match carry_out(&line, &work, &mut to).await {
                 Ok(line) => (line, false),
                 Err(_) => return,
             },
@@ -183,7 +219,7 @@ async fn serve(
 /// Carries one request out and says with which line its answer ends.
 async fn carry_out(
     line: &[u8],
-    controlled: &Arc<dyn Controlled>,
+    (controlled, orders): &(Arc<dyn Controlled>, Orders),
     to: &mut (impl AsyncWrite + Unpin),
 ) -> std::io::Result<Line> {
     let request: Request = match serde_json::from_slice(line) {
@@ -207,13 +243,11 @@ async fn carry_out(
             Err(error) => Ok(Line::Error(error.into())),
         };
     }
-    // A task of its own: a wish that was begun is carried out, whether or not its caller waits.
-    let work = tokio::spawn(order(request, Arc::clone(controlled)));
-    Ok(match work.await {
-        Ok(Ok(reply)) => Line::Ok(reply),
-        Ok(Err(error)) => Line::Error(error),
-        Err(error) => {
-            let message = format!("the owner could not carry it out: {error}");
+    Ok(match orders.carry_out(request, Arc::clone(controlled)).await {
+        Some(Ok(reply)) => Line::Ok(reply),
+        Some(Err(error)) => Line::Error(error),
+        None => {
+            let message = "the owner could not carry it out; its log says why";
             Line::Error(ControlError::new(ControlCode::Failed, message))
         }
     })

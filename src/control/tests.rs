@@ -273,6 +273,29 @@ async fn a_closing_socket_answers_who_waits_and_takes_nobody_new() {
     assert_eq!(scene.notes.heard.lock().len(), 1);
 }
 
+#[tokio::test]
+async fn a_wish_at_work_ends_with_the_socket_that_owns_it() {
+    let scene = Scene::new();
+    let socket = scene.open().await.unwrap();
+    let data = scene.dir.path().to_owned();
+    let waits = tokio::spawn(async move { ask(&data, &steer("slow")).await });
+    while scene.notes.heard.lock().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    // Whoever asked goes away; the wish does not.
+    waits.abort();
+    assert!(waits.await.unwrap_err().is_cancelled());
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert!(Arc::strong_count(&scene.notes) > 1);
+    drop(socket);
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(Arc::strong_count(&scene.notes), 1, "nobody is left at work");
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_long_path_is_no_hindrance() {

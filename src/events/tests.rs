@@ -47,6 +47,7 @@ fn name_of(event: &Event) -> &'static str {
         Event::ApprovalSettled(_) => "approval_settled",
         Event::QuestionAsked(_) => "question_asked",
         Event::QuestionAnswered(_) => "question_answered",
+        Event::QuestionWithdrawn { .. } => "question_withdrawn",
         Event::CompactionAsked => "compaction_asked",
         Event::InterruptAsked { .. } => "interrupt_asked",
         Event::CompactionStarted(_) => "compaction_started",
@@ -60,7 +61,7 @@ fn name_of(event: &Event) -> &'static str {
     }
 }
 
-const NAMES: usize = 26;
+const NAMES: usize = 27;
 
 /// Scripts and dashboards hold on to what stands in the table: fields are added, none changes.
 /// `KINFOLK_BLESS=1` writes the table instead of comparing it.

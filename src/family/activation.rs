@@ -34,6 +34,7 @@ use crate::journal::Journal;
 use crate::model::retry::RetryPolicy;
 use crate::ports::audit::Audit;
 use crate::ports::clock::Clock;
+use crate::ports::cost::CostFunction;
 use crate::ports::executor::{Executor, ExecutorKind};
 use crate::ports::model::ModelProvider;
 use crate::shell::Letter;
@@ -57,6 +58,8 @@ pub(crate) struct Services {
     pub audits: BTreeMap<Arc<str>, Arc<dyn Audit>>,
     /// What is done another way than the built-in one, in every family.
     pub executors: BTreeMap<ExecutorKind, Arc<dyn Executor>>,
+    /// What requests cost, as the host knows it.
+    pub cost: Option<Arc<dyn CostFunction>>,
     pub agent_restarts: RestartPolicy,
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct SummaryJob {
     /// The model that writes the summary, and what is known of it.
     model: Arc<str>,
     profile: ModelProfile,
+    /// The most output tokens that the limits have set aside for it.
+    max_output: u64,
     /// The size of the request that the same model has just refused as too large.
     refused: Option<u64>,
     /// What stands for the summary if no model can write one.
@@ -66,7 +68,10 @@ impl SummaryJob {
                 Some(digest::digest(&old, profile.summary_cap()).into())
             }
         };
-        Self { agent: machine.id(), name, n, ordinary, model, profile, refused, fallback }
+        let max_output =
+            compaction.map_or(profile.summary_cap(), |compaction| compaction.max_output);
+        let agent = machine.id();
+        Self { agent, name, n, ordinary, model, profile, max_output, refused, fallback }
     }
 }
 
@@ -84,15 +89,18 @@ impl Job for SummaryJob {
         // No grace for a request of our own: dropping it closes its connection.
         let grace = if executor.is_some() { HOST_GRACE } else { Duration::ZERO };
         let own = Arc::clone(&family);
+        let model = Arc::clone(&self.model);
         let work = move |stop: StopSignal| async move {
-            match executor {
+            let outcome = match executor {
                 None => Outcome::Summarised(self.write(&own).await),
                 Some(executor) => {
-                    let Self { name, n, model, ordinary, .. } = self;
-                    let task = Task::Summary { n, model, request: Box::new(ordinary) };
+                    let Self { name, n, model, ordinary, max_output, .. } = self;
+                    let request = Box::new(ordinary);
+                    let task = Task::Summary { n, model, request, max_output };
                     ordering::run(&own, &*executor, (agent, name), task, stop).await
                 }
-            }
+            };
+            own.priced(&model, outcome)
         };
         let effects = Arc::clone(&family.effects);
         effects.start((agent, key), grace, work, move |outcome| {
@@ -107,31 +115,34 @@ impl SummaryJob {
     async fn write(mut self, family: &Arc<Activation>) -> Summarised {
         let started = Instant::now();
         let mut usage = Usage::default();
-        let result = match (self.ask_until_done(family, &mut usage).await, self.fallback.take()) {
+        let asked = self.ask_until_done(family, &mut usage).await;
+        let (result, fallback) = match (asked, self.fallback.take()) {
             (Err(error), Some(digest)) => {
                 tracing::warn!(%error, agent = %self.agent, "a digest stands for the summary");
-                Ok(digest)
+                (Ok(digest), Some(error))
             }
-            (result, _) => result,
+            (result, _) => (result, None),
         };
-        Summarised { result, usage, duration: Millis::from(started.elapsed()) }
+        let duration = Millis::from(started.elapsed());
+        Summarised { result, fallback, usage, cost: None, duration }
     }
 
     /// Asks once more if the answer is no summary, and once more with less if the provider finds
-    /// the request too large.
+    /// the request too large; as long as the limits have room for it beside what was used.
     async fn ask_until_done(
         &self,
         family: &Arc<Activation>,
         usage: &mut Usage,
     ) -> Result<Arc<str>, Failure> {
         let (mut asked, mut refused, mut may_shrink) = (Asked::First, self.refused, true);
+        let mut max_output = self.max_output;
         loop {
             let room = summary::room(&self.profile, refused);
             let plan = Plan { model: &self.model, room, asked };
             let mut request = summary::request(&self.ordinary, &plan)
                 .map_err(|full| Failure::new(ErrorCode::ContextFull, full.to_string()))?;
-            request.max_output = Some(self.profile.summary_cap());
-            match self.ask(family, &request, asked).await {
+            request.max_output = Some(max_output);
+            match self.ask(family, &request, asked, usage).await {
                 Ok(reply) => {
                     usage.add(&reply.usage);
                     match summary::judge(&self.as_reply(family, reply), asked) {
@@ -151,6 +162,9 @@ impl SummaryJob {
                     (refused, may_shrink) = (Some(RequestSize::of(&request).total()), false);
                 }
             }
+            let room = family.room_for_retry(self.agent, &self.model, usage);
+            let most = room.map_err(|why| Failure::new(ErrorCode::CompactionFailed, why))?;
+            max_output = most.map_or(max_output, |most| most.min(max_output));
         }
     }
 
@@ -159,6 +173,7 @@ impl SummaryJob {
         family: &Arc<Activation>,
         request: &ModelRequest,
         asked: Asked,
+        before: &Usage,
     ) -> Result<RawReply, ModelError> {
         let in_turn = InTurn::new(family, &self.model, self.agent)?;
         let purpose = match asked {
@@ -167,7 +182,12 @@ impl SummaryJob {
         };
         let (agent, number) = (&*self.name, RequestNo(self.n));
         let call = ModelCall { request, agent, purpose, number, deltas: &NoDeltas };
-        call_with_retries(&in_turn, call, &family.services.retries, &|_retry| {}).await
+        let room = |failed: &Usage| {
+            let mut used = *before;
+            used.add(failed);
+            family.room_for_retry(self.agent, &self.model, &used)
+        };
+        call_with_retries(&in_turn, call, &family.services.retries, &room, &|_retry| {}).await
     }
 
     /// The answer as the judge reads it. Its calls never run; that there are any is all that counts.
@@ -188,6 +208,7 @@ impl SummaryJob {
             calls: calls.collect(),
             finish: reply.finish,
             usage: reply.usage,
+            cost: reply.cost,
             model: reply.model,
             duration_ms: reply.duration,
             opaque: None,

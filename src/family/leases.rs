@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use kinfolk_actors::id::CallId;
+use kinfolk_actors::id::{AgentId, CallId};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
@@ -64,6 +64,11 @@ impl HeldLeases {
 
     pub fn release(&self, call: CallId) {
         self.by_call.lock().remove(&call);
+    }
+
+    /// Frees what an agent's calls hold, except those that still need it.
+    pub fn keep(&self, agent: AgentId, needs: impl Fn(CallId) -> bool) {
+        self.by_call.lock().retain(|call, _| call.agent != agent || needs(*call));
     }
 
     pub fn release_all(&self) {

@@ -9,6 +9,7 @@ use kinfolk_actors::agent::{Outcome, RawReply};
 use kinfolk_actors::context::ModelRequest;
 use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::id::{AgentId, Attempt, RequestNo};
+use kinfolk_actors::usage::Usage;
 
 use super::activation::Activation;
 use crate::events::{Progress, ProgressKind};
@@ -30,10 +31,13 @@ pub(crate) struct ModelEffect {
 impl ModelEffect {
     /// Runs the request to its one outcome. Dropping the future closes the connection.
     pub async fn run(self) -> Outcome {
-        match self.ask().await {
+        let outcome = match self.ask().await {
             Ok(reply) => Outcome::Replied(reply),
-            Err(error) => Outcome::ModelFailed { error: error.failure, usage: error.usage },
-        }
+            Err(ModelError { failure: error, usage, retry_after: _ }) => {
+                Outcome::ModelFailed { error, usage, cost: None }
+            }
+        };
+        self.family.priced(&self.request.model, outcome)
     }
 
     async fn ask(&self) -> Result<RawReply, ModelError> {
@@ -41,8 +45,9 @@ impl ModelEffect {
         let (request, number, purpose) = (&self.request, self.number, Purpose::Reply);
         let call = ModelCall { request, agent: &self.name, purpose, number, deltas: self };
         let retrying = |notice| self.retrying(notice);
-        let reply =
-            call_with_retries(&in_turn, call, &self.family.services.retries, &retrying).await?;
+        let room = |used: &Usage| self.family.room_for_retry(self.agent, &self.request.model, used);
+        let policy = &self.family.services.retries;
+        let reply = call_with_retries(&in_turn, call, policy, &room, &retrying).await?;
         self.shown.store(false, Ordering::Relaxed);
         Ok(reply)
     }

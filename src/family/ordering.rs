@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_actors::agent::{Key, Outcome};
-use kinfolk_actors::call::AuditDefault;
+use kinfolk_actors::agent::{Audited, Key, Outcome};
 use kinfolk_actors::id::{AgentId, CallId};
 
 use super::activation::{Activation, Living};
@@ -38,28 +37,27 @@ pub(crate) async fn run(
 pub(crate) struct Check {
     pub call: CallId,
     pub audit: Arc<str>,
-    pub default: AuditDefault,
     pub tool: Arc<str>,
     pub arguments: Arc<str>,
 }
 
-/// Asks the host's check whether a person has to see a call. One that nobody registered comes to
-/// its default.
+/// Asks the host's check whether a person has to see a call. That nobody registered one is an
+/// answer of its own, which the family's policy judges.
 pub(crate) fn check(living: &Living, agent: AgentId, agent_name: Arc<str>, check: Check) {
     let Living { family, generation, scope: _ } = living.clone();
     let key = Key::Audit(check.call);
     let own = Arc::clone(&family);
     let work = move |stop| async move {
-        let Check { call, audit, default, tool, arguments } = check;
+        let Check { call, audit, tool, arguments } = check;
         if let Some(executor) = own.executor(&agent_name, ExecutorKind::Audit) {
             let task = Task::Audit { call, audit, tool, arguments };
             return run(&own, &*executor, (agent, agent_name), task, stop).await;
         }
-        let intervene = match own.services.audits.get(&audit) {
-            Some(audit) => audit.intervenes(tool, arguments).await,
-            None => default == AuditDefault::Ask,
-        };
-        Outcome::Audited { intervene }
+        Outcome::Audited(match own.services.audits.get(&audit) {
+            Some(audit) if audit.intervenes(tool, arguments).await => Audited::Intervene,
+            Some(_) => Audited::Fine,
+            None => Audited::Unregistered,
+        })
     };
     let reports = Arc::clone(&family);
     let report = move |outcome| reports.report(generation, agent, key, outcome);

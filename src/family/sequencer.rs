@@ -138,6 +138,11 @@ impl Sequencer {
         })
     }
 
+    /// What the family has used and may still use, if anything is open.
+    pub fn ledger(&self) -> Option<Arc<Ledger>> {
+        self.open.lock().as_ref().map(|open| Arc::clone(&open.ledger))
+    }
+
     /// The current activation of the run; the first one if nothing is open.
     pub fn attempt(&self) -> Attempt {
         self.open.lock().as_ref().map_or(Attempt(1), |open| open.ledger.attempt())

@@ -67,6 +67,7 @@ fn words(subagent: AgentId, refusal: &Refusal) -> String {
         | Refusal::NothingToCompact
         | Refusal::NoSuchTool(_)
         | Refusal::NotInterrupted
-        | Refusal::NothingQueued => format!("{subagent} does not take it: {refusal}"),
+        | Refusal::NothingQueued
+        | Refusal::HistoryChanged { .. } => format!("{subagent} does not take it: {refusal}"),
     }
 }

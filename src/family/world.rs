@@ -94,9 +94,11 @@ impl AgentWorld {
         let family = Arc::clone(self.family());
         if let Some(executor) = family.executor(&self.name, ExecutorKind::Model) {
             let (own, who) = (Arc::clone(&family), (self.agent, Arc::clone(&self.name)));
+            let model = Arc::clone(&request.model);
             let task = Task::Model { number, request: Box::new(request) };
             let work = move |stop: StopSignal| async move {
-                ordering::run(&own, &*executor, who, task, stop).await
+                let outcome = ordering::run(&own, &*executor, who, task, stop).await;
+                own.priced(&model, outcome)
             };
             return family.effects.start(owner, HOST_GRACE, work, report);
         }
@@ -178,6 +180,17 @@ impl AgentWorld {
             };
             family.hub.rest(family.run, rest);
         });
+    }
+
+    /// A call that got the workspace and was then refused, by a limit for example, gives it back: the
+    /// next one would wait for it for ever, and so would every other family.
+    fn free_leases(&self, state: &AgentState) {
+        let needs = |call: CallId| {
+            state.turn().is_some_and(|turn| {
+                turn.next_change() == Some(call) || turn.dispatched().any(|open| open.call == call)
+            })
+        };
+        self.family().held.keep(self.agent, needs);
     }
 
     fn show_phase(&mut self, state: &AgentState) {
@@ -286,8 +299,8 @@ impl World<AgentMachine> for AgentWorld {
             Work::Model { request } => self.start_request(request, machine, state),
             Work::Tool { call, name, arguments } => self.start_tool(call, name, arguments),
             Work::Lease { call } => self.start_lease(call),
-            Work::Audit { call, audit, default, name: tool, arguments } => {
-                let check = Check { call, audit, default, tool, arguments };
+            Work::Audit { call, audit, name: tool, arguments } => {
+                let check = Check { call, audit, tool, arguments };
                 ordering::check(&self.living, self.agent, Arc::clone(&self.name), check);
             }
             Work::Child { started } => self.start_child(&started, None),
@@ -357,6 +370,7 @@ impl World<AgentMachine> for AgentWorld {
 
     fn stepped(&mut self, state: &AgentState) -> Flow {
         self.show_phase(state);
+        self.free_leases(state);
         match (state.report(), self.serves) {
             (Some(report), serves) => {
                 if let Some(call) = serves {

@@ -77,6 +77,7 @@ impl ModelProvider for Explorer {
             planned.iter().enumerate().map(|(n, call)| call.raw(id(n))).collect();
         scripted::show(call.deltas, &text, CHUNKS, &calls);
         let reply = RawReply {
+            cost: None,
             usage: estimate::usage(call.request, &text, &calls),
             finish: if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls },
             text: Arc::from(text),

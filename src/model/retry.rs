@@ -5,7 +5,9 @@
 //! it. Only failures that a retry can help are retried. A stream that failed after something of it
 //! was shown is void: the notice says so before the next try begins.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -98,7 +100,20 @@ pub struct RetryNotice {
     pub void: bool,
 }
 
-/// Sends a request until it has a reply, a failure that no retry can help, or no retries left.
+/// Whether a request may be sent again after tries that used so much: the most output that the
+/// next try may have, if it is bounded, or why there is no next one.
+pub type Room<'a> = dyn Fn(&Usage) -> Result<Option<u64>, Arc<str>> + Sync + 'a;
+
+/// There is always room: nothing is limited.
+///
+/// # Errors
+/// None.
+pub fn unlimited(_used: &Usage) -> Result<Option<u64>, Arc<str>> {
+    Ok(None)
+}
+
+/// Sends a request until it has a reply, a failure that no retry can help, or no retries left; or
+/// until there is no `room` for what the next try may use beside what the failed ones have.
 ///
 /// The usage of failed tries is added to what is returned, in a reply as in an error; every
 /// request is counted. If the last failure came after parts of its reply were shown, the caller
@@ -110,14 +125,16 @@ pub async fn call_with_retries(
     provider: &dyn ModelProvider,
     call: ModelCall<'_>,
     policy: &RetryPolicy,
+    room: &Room<'_>,
     on_retry: &(dyn Fn(RetryNotice) + Sync),
 ) -> Result<RawReply, ModelError> {
-    let mut failed = Usage::default();
-    let mut tries = 0;
+    let (mut failed, mut tries) = (Usage::default(), 0);
+    let mut request = Cow::Borrowed(call.request);
     loop {
         tries += 1;
         let shown = Shown::new(call.deltas);
-        let error = match provider.call(ModelCall { deltas: &shown, ..call }).await {
+        let this = ModelCall { request: &request, deltas: &shown, ..call };
+        let error = match provider.call(this).await {
             Ok(mut reply) => {
                 reply.usage.add(&failed);
                 return Ok(reply);
@@ -131,27 +148,43 @@ pub async fn call_with_retries(
             AfterFailure::GiveUp
         };
         let AfterFailure::Wait(wait) = decision else {
-            return Err(last_failure(error, failed, tries, decision));
+            return Err(last_failure(error, failed, tries, why_not(decision)));
         };
+        if let Err(why) = room(&failed) {
+            return Err(last_failure(error, failed, tries, Some(why)));
+        }
         on_retry(RetryNotice {
-            code: error.failure.code,
+            code: error.failure.code.clone(),
             attempt_no: tries + 1,
             wait,
             void: shown.anything(),
         });
         tokio::time::sleep(wait).await;
+        // Others may have taken the room meanwhile.
+        match room(&failed) {
+            Ok(None) => {}
+            Ok(Some(most)) if request.max_output.is_some_and(|now| now <= most) => {}
+            Ok(Some(most)) => request.to_mut().max_output = Some(most),
+            Err(why) => return Err(last_failure(error, failed, tries, Some(why))),
+        }
     }
 }
 
-fn last_failure(error: ModelError, usage: Usage, tries: u32, decision: AfterFailure) -> ModelError {
-    let mut message = error.failure.message.to_string();
-    if let AfterFailure::AskedTooLong(asked) = decision {
+/// What keeps a request from being sent again, if it is more than that its retries are used up.
+fn why_not(decision: AfterFailure) -> Option<Arc<str>> {
+    let asked = match decision {
+        AfterFailure::Wait(_) | AfterFailure::GiveUp => return None,
         // The longest wait stands for all that no number here can tell.
-        let asked = match asked {
-            Duration::MAX => "for longer than can be told".to_owned(),
-            asked => format!("{asked:?}"),
-        };
-        message.push_str(&format!("; the server asks to wait {asked}, which is too long"));
+        AfterFailure::AskedTooLong(Duration::MAX) => "for longer than can be told".to_owned(),
+        AfterFailure::AskedTooLong(asked) => format!("{asked:?}"),
+    };
+    Some(format!("the server asks to wait {asked}, which is too long").into())
+}
+
+fn last_failure(error: ModelError, usage: Usage, tries: u32, why: Option<Arc<str>>) -> ModelError {
+    let mut message = error.failure.message.to_string();
+    if let Some(why) = why {
+        message.push_str(&format!("; {why}"));
     }
     if tries > 1 {
         message.push_str(&format!(" (after {tries} tries)"));

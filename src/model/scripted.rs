@@ -281,6 +281,7 @@ fn raw_reply(call: ModelCall<'_>, reply: &ScriptedReply, usage: Usage) -> RawRep
         each.provider_id = format!("scripted_{}_{n}", call.number.0).into();
     }
     RawReply {
+        cost: None,
         text: reply.text.as_str().into(),
         calls,
         finish: reply.finish.clone().unwrap_or(default),

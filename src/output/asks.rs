@@ -72,7 +72,7 @@ fn ask_text(ask: &OpenAsk, data: Option<&Path>, to: &mut dyn Write) -> io::Resul
                     let (name, arguments) = (plain::line(name, PART), plain::line(arguments, PART));
                     writeln!(to, "  may {name} {arguments} run? {reason}")?;
                 }
-                ApprovalSubject::Limit { limit } => {
+                ApprovalSubject::Limit { limit, scope: _ } => {
                     writeln!(to, "  may the limit of {limit} be raised? {reason}")?;
                 }
             }

@@ -226,6 +226,7 @@ impl Fold {
             | Event::ApprovalSettled(_)
             | Event::QuestionAsked(_)
             | Event::QuestionAnswered(_)
+            | Event::QuestionWithdrawn { .. }
             | Event::CompactionAsked
             | Event::InterruptAsked { .. }
             | Event::CompactionStarted(_)

@@ -46,6 +46,7 @@ fn tokens(input: u64, output: u64) -> Usage {
 fn reply(text: &str, calls: Vec<ProposedCall>, usage: Usage) -> Event {
     let finish = if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
     Event::Message(Message::Assistant(Reply {
+        cost: None,
         request: RequestNo(1),
         text: text.into(),
         calls,

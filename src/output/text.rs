@@ -97,6 +97,9 @@ impl TextLines {
             Event::ApprovalRequested(requested) => (Tone::Asks, Some(asking::approval(requested))),
             Event::ApprovalSettled(settled) => asking::settled(settled),
             Event::QuestionAsked(asked) => asking::question(asked),
+            Event::QuestionWithdrawn { .. } => {
+                (Tone::Plain, Some("its question is not asked any more".to_owned()))
+            }
             Event::QuestionAnswered(answered) => (Tone::Plain, Some(asking::answered(answered))),
             Event::CompactionAsked => (Tone::Plain, Some("is asked to compact".to_owned())),
             Event::InterruptAsked { reason } => {

@@ -95,6 +95,8 @@ pub enum Task {
         model: Arc<str>,
         /// The agent's next request, whose history is to be summarised.
         request: Box<ModelRequest>,
+        /// The most output tokens that it may take: what the agent's limits have set aside for it.
+        max_output: u64,
     },
 }
 
@@ -117,7 +119,7 @@ impl ExecutorKind {
         match outcome {
             Outcome::Replied(_) | Outcome::ModelFailed { .. } => self == Self::Model,
             Outcome::Tool { .. } | Outcome::Deferred => self == Self::Tool,
-            Outcome::Audited { .. } => self == Self::Audit,
+            Outcome::Audited(_) => self == Self::Audit,
             Outcome::Summarised(_) => self == Self::Summary,
             Outcome::Panicked { .. } | Outcome::Gone => true,
             Outcome::Leased

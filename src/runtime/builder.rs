@@ -19,6 +19,7 @@ use crate::journal::Journal;
 use crate::model::retry::RetryPolicy;
 use crate::ports::audit::Audit;
 use crate::ports::clock::{Clock, SystemClock};
+use crate::ports::cost::CostFunction;
 use crate::ports::executor::{Executor, ExecutorKind};
 use crate::ports::model::ModelProvider;
 use crate::ports::store::{Store, StoreError};
@@ -39,6 +40,7 @@ pub struct RuntimeBuilder {
     model_concurrency: usize,
     audits: BTreeMap<Arc<str>, Arc<dyn Audit>>,
     executors: BTreeMap<ExecutorKind, Arc<dyn Executor>>,
+    cost: Option<Arc<dyn CostFunction>>,
 }
 
 impl Default for RuntimeBuilder {
@@ -51,6 +53,7 @@ impl Default for RuntimeBuilder {
             model_concurrency: MODEL_CONCURRENCY,
             audits: BTreeMap::new(),
             executors: BTreeMap::new(),
+            cost: None,
         }
     }
 }
@@ -139,6 +142,14 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Asks a function of the host's what requests cost, before the prices that are known of their
+    /// models. A limit on money binds with what it says, once it is said: nothing can be reserved
+    /// before at a price that only the function knows.
+    pub fn cost(mut self, cost: impl CostFunction) -> Self {
+        self.cost = Some(Arc::new(cost));
+        self
+    }
+
     /// Starts the runtime on the current tokio runtime.
     ///
     /// # Errors
@@ -156,6 +167,7 @@ impl RuntimeBuilder {
             agent_restarts: RestartPolicy::default(),
             audits: self.audits,
             executors: self.executors,
+            cost: self.cost,
         });
         let node = Node::start(&services)?;
         let slots = Mutex::default();

@@ -16,7 +16,7 @@ use kinfolk_actors::limits::Limits;
 
 use super::error::{CancelError, OutcomeError, WishError};
 use super::run::{Handle, ended};
-use crate::family::activation::NotSent;
+use crate::family::activation::{Activation, NotSent};
 use crate::hub::{EndedWithout, Rest, RunEnd};
 use crate::ports::store::StoreError;
 
@@ -160,6 +160,11 @@ impl RunControl {
         self.wish_lead(Command::Resume { raised }).await
     }
 
+    /// The run's family, while it lives here.
+    pub(super) fn family(&self) -> Option<Arc<Activation>> {
+        self.handle.slot.family_of(self.handle.run)
+    }
+
     async fn wish_lead(&self, command: Command) -> Result<(), WishError> {
         self.wish(AgentId::LEAD, command, Refusal::AtRest).await
     }
@@ -274,11 +279,22 @@ impl RunControl {
     /// # Errors
     /// The run is over already, or the family could not go on.
     pub async fn cancel(&self, reason: impl Into<Arc<str>>) -> Result<RunOutcome, CancelError> {
-        let reason = reason.into();
+        self.end(Cause::Requested, reason.into()).await
+    }
+
+    /// As [`RunControl::cancel`], for a person who pressed stop: the run ends as `user_aborted`.
+    ///
+    /// # Errors
+    /// As [`RunControl::cancel`].
+    pub async fn abort(&self, reason: impl Into<Arc<str>>) -> Result<RunOutcome, CancelError> {
+        self.end(Cause::Aborted, reason.into()).await
+    }
+
+    async fn end(&self, cause: Cause, reason: Arc<str>) -> Result<RunOutcome, CancelError> {
         let mut wait = CANCEL_WAIT;
         // Ends with the family at the latest: one that has ended is nobody's any more.
         while let Some(family) = self.handle.slot.family_of(self.handle.run) {
-            let (cause, reason) = (Cause::Requested, Arc::clone(&reason));
+            let reason = Arc::clone(&reason);
             match family.wish(AgentId::LEAD, Command::Cancel { cause, reason }).await {
                 Ok(Ok(()) | Err(Refusal::AlreadyEnding)) => {
                     let outcome = self.outcome().await?;

@@ -51,6 +51,7 @@ pub(super) fn pending(events: impl IntoIterator<Item = Recorded>) -> Vec<Pending
             }
             Event::ApprovalSettled(settled) => open.retain(|it| it.id() != settled.approval),
             Event::QuestionAnswered(answered) => open.retain(|it| it.id() != answered.question),
+            Event::QuestionWithdrawn { question } => open.retain(|it| it.id() != question),
             Event::SubagentFinished(finished) => open.retain(|it| it.agent != finished.subagent),
             Event::RunFinished(_) => open.clear(),
             Event::RunStarted(_)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kinfolk_actors::agent::{Command, Start};
-use kinfolk_actors::event::{Event, RunKind};
+use kinfolk_actors::event::{Event, Outcome, RunKind};
 use kinfolk_actors::id::{AgentId, Offset, RunId, SessionId};
 use uuid::Uuid;
 
@@ -77,7 +77,36 @@ impl Session {
     /// # Errors
     /// The session has an unfinished run, or no family; or the run could not be made durable.
     pub async fn start(&self, input: impl Into<Arc<str>>) -> Result<Run, StartError> {
-        self.begin(Start { input: input.into(), kind: RunKind::Request, parent_run: None }).await
+        self.begin(Start {
+            input: input.into(),
+            kind: RunKind::Request,
+            parent_run: None,
+            prepared_at: None,
+        })
+        .await
+    }
+
+    /// Where the session's stream ends: the offset that its next event will have.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn head(&self) -> Result<Offset, StoreError> {
+        let summary = self.runtime.services.journal.store().session(self.id()).await?;
+        Ok(summary.map_or(Offset(0), |summary| summary.head))
+    }
+
+    /// Starts a run whose input was prepared when the stream ended at `prepared`, for example from
+    /// what was read of the history. It is refused if the session has gone on since.
+    ///
+    /// # Errors
+    /// As [`Session::start`]; or [`Refusal::HistoryChanged`](kinfolk_actors::agent::Refusal).
+    pub async fn start_prepared(
+        &self,
+        input: impl Into<Arc<str>>,
+        prepared: Offset,
+    ) -> Result<Run, StartError> {
+        let (kind, prepared_at) = (RunKind::Request, Some(prepared));
+        self.begin(Start { input: input.into(), kind, parent_run: None, prepared_at }).await
     }
 
     /// Starts a run that compacts the lead's history and does nothing else. A session that was
@@ -93,7 +122,14 @@ impl Session {
             let newest = newest.ok_or_else(|| StartError::NothingToResume(self.id().clone()))?;
             session.frozen = Some(self.thawed(&newest).await?);
         }
-        session.begin(Start { input: "".into(), kind: RunKind::Compact, parent_run: None }).await
+        session
+            .begin(Start {
+                input: "".into(),
+                kind: RunKind::Compact,
+                parent_run: None,
+                prepared_at: None,
+            })
+            .await
     }
 
     async fn begin(&self, start: Start) -> Result<Run, StartError> {
@@ -132,11 +168,16 @@ impl Session {
         let family = self.family.clone();
         Box::new(move || {
             Box::pin(async move {
-                if let Some(runtime) = runtime.upgrade() {
+                // Whoever cancels wants an end of it. What was queued stays in the history.
+                let cancelled = slot.hub.ends().borrow().as_ref().is_some_and(|end| {
+                    let result = end.result.as_ref();
+                    end.run == before && result.is_ok_and(|end| end.outcome == Outcome::Cancelled)
+                });
+                if let Some(runtime) = runtime.upgrade().filter(|_| !cancelled) {
                     let frozen = Some(frozen);
                     let session = Session { runtime, slot: Arc::clone(&slot), family, frozen };
                     let (kind, parent_run) = (RunKind::Queued, Some(before));
-                    let start = Start { input: "".into(), kind, parent_run };
+                    let start = Start { input: "".into(), kind, parent_run, prepared_at: None };
                     if let Err(error) = session.begin(start).await {
                         // Its input is not lost: it stands in the history of the next run.
                         tracing::warn!(%error, session = %session.id(), "no run for queued input");

@@ -11,6 +11,7 @@ mod limits;
 mod many;
 mod outside;
 mod panics;
+mod paying;
 mod restarts;
 mod scene;
 mod steering;

@@ -182,3 +182,21 @@ fn a_new_directory_is_for_its_owner_alone() {
     SledStore::open(&path).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
 }
+
+#[tokio::test]
+async fn a_snapshot_that_was_never_finished_does_not_hide_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledStore::open(directory.path()).unwrap();
+    let claim = store.claim(&session("s")).await.unwrap();
+    let append = append_of("s", claim, run(0), 0, vec![started(), finished()]);
+    let expected = vec![(*append.record).clone()];
+    assert_eq!(store.commit(vec![append]).await, [Ok(())]);
+    drop(store);
+    // As the engine leaves it when the disk is full or the process is killed in the middle.
+    for (name, bytes) in [("00000000000E47B1", 0), ("00000000000E47B2", 100)] {
+        let file = directory.path().join(format!("snap.{name}.generating"));
+        std::fs::write(file, vec![7; bytes]).unwrap();
+    }
+    let store = SledStore::open(directory.path()).unwrap();
+    assert_eq!(all(&store, "s").await, expected);
+}

@@ -8,7 +8,6 @@ use crate::call::{CallKind, CallResult, CallStatus, ProposedCall};
 use crate::event::{Event, FinishReason, Outcome, QuestionKind, ToolStarted};
 use crate::id::CallId;
 use crate::instruction::FinishInstruction;
-use crate::limits::LimitKind;
 use crate::time::{Millis, Timestamp};
 
 impl Draft<'_> {
@@ -46,7 +45,7 @@ impl Draft<'_> {
 
     /// The next call that may begin without a lease.
     fn next_ready(&self) -> Option<ProposedCall> {
-        if self.state.run.limit == Some(LimitKind::Time) {
+        if self.state.run.is_out_of_time() {
             return None;
         }
         let turn = self.state.turn()?;

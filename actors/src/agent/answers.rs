@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::draft::Draft;
-use super::{About, Answer, Approve, Deliver, Phase, Refusal, Verdict, ending};
+use super::{About, Answer, Approve, Deliver, Phase, Refusal, Settled, Verdict, ending};
 use crate::brain::StepContext;
 use crate::call::{CallResult, CallStatus};
 use crate::event::{
-    ApprovalSettled, Decision, Ending, Event, FinishReason, Outcome, QuestionAnswered,
+    ApprovalSettled, Decision, Ending, Event, FinishReason, LimitReached, Outcome, QuestionAnswered,
 };
 use crate::id::{AskId, CallId};
-use crate::limits::{LimitKind, Limits};
+use crate::limits::Limits;
 use crate::time::Millis;
 
 /// Takes the answer to an approval.
@@ -23,7 +23,7 @@ pub(super) fn approve(mut draft: Draft<'_>, answer: &Approve) -> Result<Vec<Even
     };
     match about {
         About::Call(call) => settle_call(&mut draft, answer, call, decision),
-        About::Limit(limit) => settle_limit(&mut draft, answer, limit, decision),
+        About::Limit(met) => settle_limit(&mut draft, answer, met, decision),
         About::Words { .. } => return Err(Refusal::UnknownAsk(answer.approval)),
     }
     Ok(draft.into_events())
@@ -35,7 +35,7 @@ pub(super) fn expire(draft: &mut Draft<'_>, approval: AskId) {
     let answer = Approve { approval, verdict: Verdict::Deny, by: None, reason: None, raised: None };
     match about {
         About::Call(call) => settle_call(draft, &answer, call, Decision::Expired),
-        About::Limit(limit) => settle_limit(draft, &answer, limit, Decision::Expired),
+        About::Limit(met) => settle_limit(draft, &answer, met, Decision::Expired),
         About::Words { .. } => {}
     }
 }
@@ -43,11 +43,8 @@ pub(super) fn expire(draft: &mut Draft<'_>, approval: AskId) {
 fn settle_call(draft: &mut Draft<'_>, answer: &Approve, call: CallId, decision: Decision) {
     settle(draft, answer, decision, None);
     let text = match (decision, &answer.reason) {
-        (Decision::Approved, _) => {
-            // The call goes straight to its execution; the brain only keeps its books.
-            draft.machine.brain.next(&StepContext::ApprovedCall { call }, &draft.state);
-            return draft.advance();
-        }
+        // The call goes straight to its execution; the brain is not asked again.
+        (Decision::Approved, _) => return draft.advance(),
         (Decision::Expired, _) => {
             "nobody approved it in time, so it was not run: it is not a failure, do without".into()
         }
@@ -65,15 +62,16 @@ fn settle_call(draft: &mut Draft<'_>, answer: &Approve, call: CallId, decision: 
     draft.heard();
 }
 
-fn settle_limit(draft: &mut Draft<'_>, answer: &Approve, limit: LimitKind, decision: Decision) {
+fn settle_limit(draft: &mut Draft<'_>, answer: &Approve, met: LimitReached, decision: Decision) {
     let approved = decision == Decision::Approved;
-    let raised =
-        approved.then(|| answer.raised.unwrap_or_else(|| doubled(draft.ledger.limits(), limit)));
+    let raised = approved.then(|| answer.raised.unwrap_or_else(|| draft.ledger.doubled(met)));
     settle(draft, answer, decision, raised);
     match decision {
         Decision::DeniedAndStop => stop(draft),
         Decision::Approved => draft.ask_brain(&StepContext::Init),
-        Decision::Denied | Decision::Expired | Decision::Withdrawn => draft.fail_at_limit(limit),
+        Decision::Denied | Decision::Expired | Decision::Withdrawn => {
+            draft.fail_at_limit(met.limit);
+        }
     }
 }
 
@@ -97,21 +95,6 @@ fn stop(draft: &mut Draft<'_>) {
         error: None,
     };
     ending::begin(draft, &ending);
-}
-
-/// The limits with one of them doubled.
-fn doubled(mut limits: Limits, limit: LimitKind) -> Limits {
-    let twice = |count: Option<u64>| count.map(|count| count.saturating_mul(2));
-    match limit {
-        LimitKind::Steps => limits.max_steps = twice(limits.max_steps),
-        LimitKind::ToolCalls => limits.max_tool_calls = twice(limits.max_tool_calls),
-        LimitKind::Tokens => limits.max_tokens = twice(limits.max_tokens),
-        LimitKind::Cost => limits.max_cost = limits.max_cost.map(|money| money.times(2)),
-        LimitKind::Time => {
-            limits.max_time = limits.max_time.map(|time| Millis(time.0.saturating_mul(2)));
-        }
-    }
-    limits
 }
 
 /// Takes the answer to a question.
@@ -157,17 +140,26 @@ pub(super) fn deliver(mut draft: Draft<'_>, deliver: &Deliver) -> Result<Vec<Eve
 
 /// What an open question is about, or why it cannot be answered.
 fn open_ask(draft: &Draft<'_>, id: AskId) -> Result<About, Refusal> {
-    let Some(ask) = draft.state.asks.get(&id) else {
-        let of_this_run = id.run == draft.machine.run && draft.state.is_active();
-        let refusal = if of_this_run { Refusal::UnknownAsk } else { Refusal::StaleAnswer };
-        return Err(refusal(id));
-    };
-    match ask.settled {
-        Some(Decision::Withdrawn) => Err(Refusal::StaleAnswer(id)),
-        Some(
-            Decision::Approved | Decision::Denied | Decision::DeniedAndStop | Decision::Expired,
-        ) => Err(Refusal::AlreadyAnswered(id)),
-        None if matches!(draft.state.phase, Phase::Ending(_)) => Err(Refusal::StaleAnswer(id)),
-        None => Ok(ask.about.clone()),
+    match draft.state.asks.get(&id) {
+        Some(_) if matches!(draft.state.phase, Phase::Ending(_)) => Err(Refusal::StaleAnswer(id)),
+        Some(ask) => Ok(ask.about.clone()),
+        None => Err(no_more(draft, id)),
+    }
+}
+
+/// Why an answer comes too late, or to nothing. What is not remembered any more is stale.
+fn no_more(draft: &Draft<'_>, id: AskId) -> Refusal {
+    let run = &draft.state.run;
+    if id.run != draft.machine.run || !draft.state.is_active() {
+        return Refusal::StaleAnswer(id);
+    }
+    if id.agent != draft.machine.id() {
+        return Refusal::UnknownAsk(id);
+    }
+    match run.settled.iter().rev().find(|(n, _)| *n == id.n) {
+        Some((_, Settled::Answered)) => Refusal::AlreadyAnswered(id),
+        Some((_, Settled::Withdrawn)) => Refusal::StaleAnswer(id),
+        None if id.n < run.asked => Refusal::StaleAnswer(id),
+        None => Refusal::UnknownAsk(id),
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::draft::Draft;
-use super::{CallState, arguments, repeats};
+use super::{About, Ask, CallState, arguments, repeats};
+use crate::budget::account::Scope;
 use crate::call::{CallResult, CallStatus, Gate, ProposedCall};
 use crate::event::{
-    ApprovalRequested, ApprovalSettled, ApprovalSubject, Decision, Event, QuestionAsked,
-    QuestionKind,
+    ApprovalRequested, ApprovalSettled, ApprovalSubject, Decision, Event, LimitReached,
+    QuestionAsked, QuestionKind,
 };
 use crate::id::{AskId, CallId};
-use crate::limits::LimitKind;
 use crate::time::{Millis, Timestamp};
 
 impl Draft<'_> {
@@ -45,9 +45,13 @@ impl Draft<'_> {
     }
 
     /// Asks a person whether a limit may be raised; the agent does nothing else.
-    pub(super) fn ask_limit(&mut self, limit: LimitKind) {
-        let reason = format!("the limit of {limit} is used up; approving raises it");
-        self.push_approval(ApprovalSubject::Limit { limit }, reason.into());
+    pub(super) fn ask_limit(&mut self, LimitReached { limit, scope }: LimitReached) {
+        let whose = match scope {
+            Scope::Family => "the family's".to_owned(),
+            Scope::Agent(agent) => format!("{agent}'s own"),
+        };
+        let reason = format!("{whose} limit of {limit} is used up; approving raises it");
+        self.push_approval(ApprovalSubject::Limit { limit, scope }, reason.into());
     }
 
     fn push_approval(&mut self, subject: ApprovalSubject, reason: Arc<str>) {
@@ -90,13 +94,21 @@ impl Draft<'_> {
 
     /// Closes what is still asked: the agent ends, and a later answer is stale.
     pub(super) fn withdraw_asks(&mut self) {
-        let open: Vec<AskId> = self.state.open_asks().map(|(id, _)| id).collect();
-        for approval in open {
-            self.withdraw(approval);
+        let words = |ask: &Ask| match &ask.about {
+            About::Words { .. } => true,
+            About::Call(_) | About::Limit(_) => false,
+        };
+        let open: Vec<(AskId, bool)> =
+            self.state.open_asks().map(|(id, ask)| (id, words(ask))).collect();
+        for (id, is_question) in open {
+            match is_question {
+                true => self.push(Event::QuestionWithdrawn { question: id }),
+                false => self.withdraw(id),
+            }
         }
     }
 
-    /// Closes a question: a later answer is stale.
+    /// Closes an approval: a later answer is stale.
     pub(super) fn withdraw(&mut self, approval: AskId) {
         self.push(Event::ApprovalSettled(ApprovalSettled {
             approval,

@@ -13,8 +13,8 @@ use crate::event::{
     ChildMode, Event, Message, Outcome, Source, SubagentFinished, SubagentStarted, UserMessage,
 };
 use crate::id::{AgentId, AskId, CallId};
-use crate::subagent;
 use crate::time::{Millis, Timestamp};
+use crate::{subagent, text};
 
 /// The result of a spawn for which there is no room.
 pub(super) fn no_room(cap: u32) -> CallResult {
@@ -89,7 +89,8 @@ impl Draft<'_> {
             let result = unknown_child(*id);
             return self.finish_call(call.call, result, Millis::default());
         }
-        let deadline = wait.patience().map(|wait| Timestamp(self.facts.now.0 + wait.0));
+        let deadline =
+            wait.patience().map(|wait| Timestamp(self.facts.now.0.saturating_add(wait.0)));
         self.dispatch(call, deadline);
         self.settle_waits();
     }
@@ -127,14 +128,15 @@ impl Draft<'_> {
                     waited.at_work.push(child.started.subagent);
                 }
                 ChildState::Reported { held: Some(notice), .. } => {
-                    // A notice is written as JSON where it is made.
-                    let notice = serde_json::value::RawValue::from_string(notice.to_string());
-                    waited.reported.extend(notice);
+                    // A notice is written as JSON where it is made; other words stand as text.
+                    let told = serde_json::value::RawValue::from_string(notice.to_string());
+                    let told = told.or_else(|_| serde_json::value::to_raw_value(notice.as_ref()));
+                    waited.reported.extend(told);
                 }
                 ChildState::Reported { held: None, .. } => {}
             }
         }
-        let text = serde_json::to_string(&waited).unwrap_or_default();
+        let text = text::json(&waited);
         self.finish_call(call.call, CallResult::new(status, text), Millis::default());
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Key, Outcome};
 use crate::call::CallStatus;
 use crate::event::{Ending, RunKind};
-use crate::id::{AskId, Attempt, CallId, RunId};
+use crate::id::{AskId, Attempt, CallId, Offset, RunId};
 use crate::limits::Limits;
 
 /// A wish sent to an agent.
@@ -49,7 +49,8 @@ pub enum Command {
     },
     /// Go on after an interrupt (lead only).
     Resume {
-        /// The limits from here on, if they are raised.
+        /// The limits from here on, if they are raised: the family's, and the lead's own where it
+        /// has limits of these kinds.
         raised: Option<Limits>,
     },
     /// End the agent and everything under it.
@@ -70,6 +71,9 @@ pub struct Start {
     pub kind: RunKind,
     /// The run that this one continues, if any.
     pub parent_run: Option<RunId>,
+    /// Where the session's stream ended when the run was prepared. If it goes on from elsewhere,
+    /// what was prepared is out of date and the start is refused. None asks for no such check.
+    pub prepared_at: Option<Offset>,
 }
 
 /// See [`Command::Recovered`].
@@ -101,8 +105,8 @@ pub struct Approve {
     pub by: Option<Arc<str>>,
     /// Why, told to the model if it is refused.
     pub reason: Option<Arc<str>>,
-    /// The limits from here on, if the question is about a limit. Without, the limit that was
-    /// reached is doubled.
+    /// The limits from here on, if the question is about a limit: those of the family or of the
+    /// lead, whichever was met. Without, the limit that was met is doubled.
     pub raised: Option<Limits>,
 }
 
@@ -192,6 +196,17 @@ pub enum Refusal {
     /// There is nothing that a summary could replace.
     #[error("there is nothing to compact: all of the history is recent")]
     NothingToCompact,
+    /// The session went on while the run was prepared.
+    #[error(
+        "the session has gone on to offset {now} since the run was prepared at {prepared}; look at \
+         what is new and start again"
+    )]
+    HistoryChanged {
+        /// Where it ended then.
+        prepared: Offset,
+        /// Where it ends now.
+        now: Offset,
+    },
     /// There is no such tool in the frozen set, or it is offered already.
     #[error("`{0}` is no tool that can be activated")]
     NoSuchTool(Arc<str>),

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use super::draft::Draft;
-use super::request::LEAST_OUTPUT;
 use super::{Phase, Summarised};
 use crate::brain::StepContext;
-use crate::budget::account::{Ask, Bound, Purpose};
+use crate::budget::account::{Ask, Bound, LEAST_OUTPUT, Purpose};
 use crate::compaction::cut::{Cut, Room, cut};
 use crate::compaction::guard::{Gain, Verdict};
 use crate::compaction::{ContextFull, NothingToCompact, Trigger, trigger};
 use crate::context;
 use crate::estimate;
-use crate::event::{CompactionFinished, CompactionStarted, Event, FinishReason, Outcome, RunKind};
+use crate::event::{
+    CompactionFinished, CompactionStarted, Event, FinishReason, LimitReached, Outcome, RunKind,
+};
 use crate::failure::{ErrorCode, Failure};
 use crate::instruction::FinishInstruction;
 use crate::profile::ModelProfile;
@@ -46,17 +47,9 @@ impl Draft<'_> {
     }
 
     fn start_compaction(&mut self, trigger: Trigger, cut: Cut) {
-        let profile = self.machine.profile_of(self.machine.summary_model());
-        let ask = Ask {
-            purpose: Purpose::Summary,
-            input_estimate: self.history_tokens(),
-            response_cap: profile.summary_cap(),
-            least_output: LEAST_OUTPUT,
-            rates: profile.rates(),
-        };
-        let max_output = match self.ledger.plan_summary(self.machine.id(), &ask) {
+        let max_output = match self.plan_summary() {
             Ok(max_output) => max_output,
-            Err(bound) => return self.no_money_for_summary(bound),
+            Err(bound) => return self.no_money_for_summary(trigger, bound),
         };
         let started = CompactionStarted {
             max_output,
@@ -69,10 +62,34 @@ impl Draft<'_> {
         self.push(Event::CompactionStarted(started));
     }
 
-    /// A history that has to be made smaller and may not cost more ends the agent as the limit says.
-    fn no_money_for_summary(&mut self, bound: Bound) {
-        self.reach_limit(bound);
-        self.fail_at_limit(bound.kind);
+    /// The most output of a summary, or the limit that leaves no room for it.
+    pub(super) fn plan_summary(&self) -> Result<u64, Bound> {
+        let profile = self.machine.profile_of(self.machine.summary_model());
+        let ask = Ask {
+            purpose: Purpose::Summary,
+            input_estimate: self.history_tokens(),
+            response_cap: profile.summary_cap(),
+            least_output: LEAST_OUTPUT,
+            rates: profile.rates(),
+        };
+        self.ledger.plan_summary(self.machine.id(), &ask)
+    }
+
+    /// A history that has to be made smaller and may not cost more is a limit that is met, and the
+    /// family's policy says what follows. One that somebody only wishes smaller stays as it is.
+    fn no_money_for_summary(&mut self, trigger: Trigger, bound: Bound) {
+        let only_compacts = self.state.run.kind == RunKind::Compact;
+        // The last answer was asked for already, and its request was refused as too large too.
+        let was_closing = self.state.run.limit.is_some();
+        match trigger {
+            Trigger::Manual if only_compacts => self.fail_at_limit(bound.kind),
+            Trigger::Manual => self.ask_brain(&StepContext::CompactionResult { ok: false }),
+            Trigger::Threshold | Trigger::Overflow if was_closing => self.fail_at_limit(bound.kind),
+            Trigger::Threshold | Trigger::Overflow => {
+                self.reach_limit(bound);
+                self.at_limit(LimitReached { limit: bound.kind, scope: bound.scope });
+            }
+        }
     }
 
     pub(super) fn context_full(&mut self, full: ContextFull) {
@@ -87,7 +104,7 @@ impl Draft<'_> {
         let tokens_before = self.history_tokens();
         let (summary, error) = match &summarised.result {
             Ok(_) if ending => (None, Some(stopped())),
-            Ok(text) => (Some(Arc::clone(text)), None),
+            Ok(text) => (Some(Arc::clone(text)), summarised.fallback.clone()),
             Err(error) => (None, Some(error.clone())),
         };
         let tokens_after = summary.as_ref().map_or(tokens_before, |summary| {
@@ -97,6 +114,8 @@ impl Draft<'_> {
             tokens_before.saturating_sub(gone).saturating_add(estimate::text(summary))
         });
         let threshold = self.threshold();
+        // Why a digest stands for the summary is told, and is no failure of the compaction.
+        let failed = summary.is_none().then(|| error.clone()).flatten();
         self.push(Event::CompactionFinished(CompactionFinished {
             n,
             ok: summary.is_some(),
@@ -104,12 +123,13 @@ impl Draft<'_> {
             tokens_before,
             tokens_after,
             gained: Gain::of(tokens_before, tokens_after, threshold) == Gain::Some,
-            error: error.clone(),
+            error,
             model: Arc::clone(self.machine.summary_model()),
             usage: summarised.usage,
+            cost: summarised.cost,
             duration_ms: summarised.duration,
         }));
-        self.after_compaction(error);
+        self.after_compaction(failed);
     }
 
     /// The size from which on the history is compacted.

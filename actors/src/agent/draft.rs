@@ -75,8 +75,7 @@ impl<'a> Draft<'a> {
 
     /// The id of the next question to a person.
     pub fn next_ask(&self) -> AskId {
-        let n = u32::try_from(self.state.asks.len()).unwrap_or(u32::MAX);
-        AskId { run: self.machine.run, agent: self.machine.id(), n }
+        AskId { run: self.machine.run, agent: self.machine.id(), n: self.state.run.asked }
     }
 
     /// Asks the brain what comes next and does it.

@@ -45,6 +45,7 @@ pub(super) fn evolve(state: &mut AgentState, event: &Event) {
         Event::ApprovalSettled(settled) => asks::settle_approval(state, settled),
         Event::QuestionAsked(asked) => asks::ask(state, asked),
         Event::QuestionAnswered(answered) => asks::answer(state, answered),
+        Event::QuestionWithdrawn { question } => asks::withdraw(state, *question),
         Event::CompactionAsked => state.run.compact_asked = true,
         Event::InterruptAsked { reason } => {
             state.run.interrupt_asked = Some(Arc::clone(reason));
@@ -55,9 +56,9 @@ pub(super) fn evolve(state: &mut AgentState, event: &Event) {
         Event::LimitReached(reached) => {
             // Time stops what is in flight, whatever else is used up.
             match reached.limit {
-                LimitKind::Time => state.run.limit = Some(LimitKind::Time),
+                LimitKind::Time => state.run.limit = Some(*reached),
                 LimitKind::Steps | LimitKind::ToolCalls | LimitKind::Tokens | LimitKind::Cost => {
-                    state.run.limit.get_or_insert(reached.limit);
+                    state.run.limit.get_or_insert(*reached);
                 }
             }
         }
@@ -111,7 +112,9 @@ fn hear(state: &mut AgentState, message: &UserMessage) {
             state.phase = Phase::Deciding;
         }
         Source::Guidance => {
-            state.run.told.extend(message.for_call);
+            if let Some(call) = message.for_call {
+                state.run.told.push(call);
+            }
             state.run.heard();
             state.pending.push(text);
         }
@@ -129,6 +132,8 @@ fn request(state: &mut AgentState, requested: &ModelRequested) {
     absorb(state);
     state.run.requests = requested.request.0;
     state.run.overflowed = false;
+    // A wish is for the next request; if nothing could go before it, it is over.
+    state.run.compact_asked = false;
     state.run.requested_at = state.transcript.tokens();
     state.run.max_output = requested.max_output;
     state.run.closing |= requested.closing.is_some();
@@ -143,7 +148,8 @@ fn absorb(state: &mut AgentState) {
 }
 
 fn take_reply(state: &mut AgentState, reply: &Reply) {
-    state.run.calls += u32::try_from(reply.calls.len()).unwrap_or(u32::MAX);
+    let calls = u32::try_from(reply.calls.len()).unwrap_or(u32::MAX);
+    state.run.calls = state.run.calls.saturating_add(calls);
     state.run.measure(reply.usage.input_tokens);
     if reply.calls.is_empty() {
         state.run.reminders += 1;

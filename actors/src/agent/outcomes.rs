@@ -7,15 +7,13 @@ use std::sync::Arc;
 
 use super::draft::Draft;
 use super::{
-    CallState, ChildState, Key, Left, Outcome, Phase, Refusal, Timer, Wait, answers, gate,
+    Audited, CallState, ChildState, Key, Left, Outcome, Phase, Refusal, Timer, Wait, answers, gate,
 };
 use crate::brain::StepContext;
-
 use crate::call::{CallKind, CallResult, CallStatus, Gate, ProposedCall};
 use crate::event::{CallAudited, CallDeferred, Event, ModelFailed};
 use crate::failure::{ErrorCode, Failure};
 use crate::id::{CallId, RequestNo};
-use crate::limits::LimitKind;
 use crate::policy::gate::Audit;
 use crate::subagent;
 use crate::time::Millis;
@@ -57,22 +55,22 @@ fn model(mut draft: Draft<'_>, request: RequestNo, outcome: &Outcome) -> Decided
         | Phase::Done(_) => return Err(Refusal::Stale(key)),
     };
     let in_doubt = Usage { model_requests: 1, ..Usage::default() };
-    let timed_out = draft.state.run.limit == Some(LimitKind::Time);
-    let (error, usage) = match outcome {
+    let timed_out = draft.state.run.is_out_of_time();
+    let (error, usage, cost) = match outcome {
         Outcome::Replied(reply) if !ending => {
             draft.take_reply(request, reply);
             return Ok(draft.into_events());
         }
-        Outcome::Replied(reply) => (stopped_request(), reply.usage),
-        Outcome::Gone if ending => (stopped_request(), in_doubt),
-        Outcome::Gone if timed_out => (no_time(), in_doubt),
-        Outcome::Gone => (lost_request(), in_doubt),
-        Outcome::ModelFailed { error, usage } => (error.clone(), *usage),
-        Outcome::Panicked { message } => (panicked("the model request", message), in_doubt),
+        Outcome::Replied(reply) => (stopped_request(), reply.usage, reply.cost),
+        Outcome::Gone if ending => (stopped_request(), in_doubt, None),
+        Outcome::Gone if timed_out => (no_time(), in_doubt, None),
+        Outcome::Gone => (lost_request(), in_doubt, None),
+        Outcome::ModelFailed { error, usage, cost } => (error.clone(), *usage, *cost),
+        Outcome::Panicked { message } => (panicked("the model request", message), in_doubt, None),
         Outcome::Tool { .. }
         | Outcome::Deferred
         | Outcome::Leased
-        | Outcome::Audited { .. }
+        | Outcome::Audited(_)
         | Outcome::Child { .. }
         | Outcome::ChildAsks { .. }
         | Outcome::Told { .. }
@@ -80,7 +78,7 @@ fn model(mut draft: Draft<'_>, request: RequestNo, outcome: &Outcome) -> Decided
         | Outcome::Fired => return Err(Refusal::Misfit(key)),
     };
     let stopped_for_time = timed_out && error.code == ErrorCode::LimitTime;
-    draft.push(Event::ModelFailed(ModelFailed { request, error: error.clone(), usage }));
+    draft.push(Event::ModelFailed(ModelFailed { request, error: error.clone(), usage, cost }));
     if ending {
         draft.finish_ending();
     } else if stopped_for_time {
@@ -108,7 +106,7 @@ fn tool(mut draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Decided {
         Outcome::Replied(_)
         | Outcome::ModelFailed { .. }
         | Outcome::Leased
-        | Outcome::Audited { .. }
+        | Outcome::Audited(_)
         | Outcome::Child { .. }
         | Outcome::ChildAsks { .. }
         | Outcome::Told { .. }
@@ -147,7 +145,7 @@ fn lease(mut draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Decided {
         | Outcome::ModelFailed { .. }
         | Outcome::Tool { .. }
         | Outcome::Deferred
-        | Outcome::Audited { .. }
+        | Outcome::Audited(_)
         | Outcome::Child { .. }
         | Outcome::ChildAsks { .. }
         | Outcome::Told { .. }
@@ -166,10 +164,12 @@ fn audit(mut draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Decided {
     let Some(proposed) = entry.map(|entry| entry.proposed.clone()) else {
         return Err(Refusal::Stale(key));
     };
-    let intervene = match outcome {
-        Outcome::Audited { intervene } => *intervene,
+    let answer = match outcome {
+        Outcome::Audited(Audited::Fine) => Audit::Answered { intervene: false },
+        Outcome::Audited(Audited::Intervene) => Audit::Answered { intervene: true },
+        Outcome::Audited(Audited::Unregistered) => Audit::Unregistered,
         // A check that cannot be had must not be a way around it.
-        Outcome::Panicked { .. } | Outcome::Gone => true,
+        Outcome::Panicked { .. } | Outcome::Gone => Audit::Answered { intervene: true },
         Outcome::Replied(_)
         | Outcome::ModelFailed { .. }
         | Outcome::Tool { .. }
@@ -182,9 +182,10 @@ fn audit(mut draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Decided {
         | Outcome::Fired => return Err(Refusal::Misfit(key)),
     };
     let tool = draft.machine.invocation().tool(&proposed.name);
-    let answered = Audit::Answered { intervene };
-    let verdict = tool.map(|tool| gate::gate(draft.machine, tool, &proposed.arguments, answered));
-    let verdict = verdict.unwrap_or_default();
+    let verdict = match tool {
+        Some(tool) => gate::gate(draft.machine, tool, &proposed.arguments, answer),
+        None => Gate::Ask("nothing is known of its tool any more".into()),
+    };
     let intervene = matches!(verdict, Gate::Ask(_));
     draft.push(Event::CallAudited(CallAudited { call, intervene }));
     match verdict {
@@ -227,7 +228,7 @@ fn child(mut draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Decided {
         | Outcome::Tool { .. }
         | Outcome::Deferred
         | Outcome::Leased
-        | Outcome::Audited { .. }
+        | Outcome::Audited(_)
         | Outcome::Told { .. }
         | Outcome::Summarised(_)
         | Outcome::Fired => return Err(Refusal::Misfit(key)),
@@ -256,7 +257,7 @@ fn tell(mut draft: Draft<'_>, call: CallId, outcome: &Outcome) -> Decided {
         | Outcome::Tool { .. }
         | Outcome::Deferred
         | Outcome::Leased
-        | Outcome::Audited { .. }
+        | Outcome::Audited(_)
         | Outcome::Child { .. }
         | Outcome::ChildAsks { .. }
         | Outcome::Summarised(_)
@@ -288,6 +289,8 @@ fn summary(mut draft: Draft<'_>, n: u32, outcome: &Outcome) -> Decided {
     }
     let failed = |error: Failure| super::Summarised {
         result: Err(error),
+        fallback: None,
+        cost: None,
         usage: Usage { model_requests: 1, ..Usage::default() },
         duration: Millis::default(),
     };
@@ -300,7 +303,7 @@ fn summary(mut draft: Draft<'_>, n: u32, outcome: &Outcome) -> Decided {
         | Outcome::Tool { .. }
         | Outcome::Deferred
         | Outcome::Leased
-        | Outcome::Audited { .. }
+        | Outcome::Audited(_)
         | Outcome::Child { .. }
         | Outcome::ChildAsks { .. }
         | Outcome::Told { .. }
@@ -318,13 +321,14 @@ fn fired(mut draft: Draft<'_>, timer: Timer, outcome: &Outcome) -> Decided {
     }
     match outcome {
         Outcome::Fired => {}
-        Outcome::Gone | Outcome::Panicked { .. } => return Err(Refusal::Stale(key)),
+        // The time is still waited for: the timer is set again.
+        Outcome::Gone | Outcome::Panicked { .. } => return Ok(Vec::new()),
         Outcome::Replied(_)
         | Outcome::ModelFailed { .. }
         | Outcome::Tool { .. }
         | Outcome::Deferred
         | Outcome::Leased
-        | Outcome::Audited { .. }
+        | Outcome::Audited(_)
         | Outcome::Child { .. }
         | Outcome::ChildAsks { .. }
         | Outcome::Told { .. }

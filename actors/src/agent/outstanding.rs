@@ -9,7 +9,6 @@ use super::{
 };
 use crate::call::{CallKind, Gate};
 use crate::id::RequestNo;
-use crate::limits::LimitKind;
 use crate::machine::Demand;
 
 type Demands = BTreeMap<Key, Demand<Work>>;
@@ -43,7 +42,7 @@ pub(super) fn outstanding(state: &AgentState) -> Demands {
 
 /// Once the family's time is nearly used up, what is in flight makes room for the closing turn.
 fn in_time(state: &AgentState) -> Wish {
-    let is_over = state.run.limit == Some(LimitKind::Time) && !state.run.closing;
+    let is_over = state.run.is_out_of_time() && !state.run.closing;
     if is_over { Demand::Stop } else { Demand::Run }
 }
 
@@ -62,11 +61,10 @@ fn acting(demands: &mut Demands, state: &AgentState, turn: &Turn) {
 
 fn audit(entry: &TurnCall) -> Option<(Key, Work)> {
     let call = entry.proposed.call;
-    let Gate::Audit { audit, default } = &entry.proposed.gate else { return None };
+    let Gate::Audit { audit, default: _ } = &entry.proposed.gate else { return None };
     let work = Work::Audit {
         call,
         audit: Arc::clone(audit),
-        default: *default,
         name: Arc::clone(&entry.proposed.name),
         arguments: Arc::clone(&entry.proposed.arguments),
     };

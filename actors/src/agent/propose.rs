@@ -226,7 +226,7 @@ fn delegate(
     };
     let arguments: Delegate = arguments::read(tool, arguments)?;
     let Some(spec) = machine.family.subagent(&arguments.agent) else {
-        let known: Vec<&str> = machine.family.subagents.iter().map(|spec| &*spec.name).collect();
+        let known: Vec<&str> = context::named_subagents(machine).map(|spec| &*spec.name).collect();
         let text = format!(
             "there is no subagent `{}`; the subagents are: {}",
             arguments.agent,

@@ -14,7 +14,8 @@ use crate::family::{Delivery, ToolChoice};
 use crate::id::RequestNo;
 use crate::time::Millis;
 
-/// How often an agent that has to call a tool is reminded in one invocation (design: 20).
+/// How often an agent that has to call a tool is reminded in one invocation. A model that
+/// can do it does so after a few; the bound only ends those that never will.
 pub const MAX_REMINDERS: u32 = 20;
 
 impl Draft<'_> {
@@ -29,6 +30,7 @@ impl Draft<'_> {
             calls: proposals.iter().map(|proposal| proposal.call.clone()).collect(),
             finish: raw.finish.clone(),
             usage: raw.usage,
+            cost: raw.cost,
             model: Arc::clone(&raw.model),
             duration_ms: raw.duration,
             opaque: raw.opaque.clone(),
@@ -42,10 +44,10 @@ impl Draft<'_> {
         match repeated {
             Repeated::Loop => return self.end_loop(),
             Repeated::Hint => self.hint(
-                "You have made the same call three times in a row with the same result. \
-                 Making it again ends the work; do something else.",
+                "You make the same calls again and again, and their results are the same. Once more \
+                 ends the work; do something else.",
             ),
-            Repeated::No => {}
+            Repeated::Excess | Repeated::No => {}
         }
         if reply.calls.is_empty() && self.has_to_call(choice) {
             return self.remind();
@@ -57,29 +59,36 @@ impl Draft<'_> {
     fn judge_repeats(&self, proposals: &mut [Proposal]) -> Repeated {
         let calls: Vec<_> = proposals.iter().map(|proposal| proposal.call.clone()).collect();
         let judged = self.state.run.repeats.judge(&calls);
-        if !judged.contains(&Repeated::Loop) {
-            let hint = judged.contains(&Repeated::Hint);
-            return if hint { Repeated::Hint } else { Repeated::No };
-        }
+        let ends = judged.contains(&Repeated::Loop);
+        let hints = judged.contains(&Repeated::Hint);
         for (proposal, repeated) in proposals.iter_mut().zip(judged) {
-            let text = match repeated {
-                Repeated::Loop => {
-                    "made again and again with the same result; not run, and the work ends"
+            let (status, text) = match repeated {
+                Repeated::Loop => (
+                    CallStatus::Blocked,
+                    "made again and again with the same result; not run, and the work ends",
+                ),
+                Repeated::Hint | Repeated::No | Repeated::Excess if ends => {
+                    (CallStatus::Blocked, "not run: the work ends because a call was repeated")
                 }
-                Repeated::Hint | Repeated::No => {
-                    "not run: the work ends because a call was repeated"
+                Repeated::Excess => {
+                    (CallStatus::Limit, "not run: the same call stands too often in one reply")
                 }
+                Repeated::Hint | Repeated::No => continue,
             };
             proposal.call.kind = CallKind::Invalid;
             proposal.call.gate = Gate::Pass;
-            proposal.refused.get_or_insert_with(|| CallResult::new(CallStatus::Blocked, text));
+            proposal.refused.get_or_insert_with(|| CallResult::new(status, text));
         }
-        Repeated::Loop
+        match (ends, hints) {
+            (true, _) => Repeated::Loop,
+            (false, true) => Repeated::Hint,
+            (false, false) => Repeated::No,
+        }
     }
 
     fn end_loop(&mut self) {
-        let message = "the model made the same call with the same result four times in a row; \
-                       change the prompt or the tool";
+        let message = "the model made the same calls with the same results again and again; change \
+                       the prompt or the tool";
         self.fail(FinishReason::LoopDetected, Failure::new(ErrorCode::LoopDetected, message));
     }
 

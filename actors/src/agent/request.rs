@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::draft::Draft;
 use crate::budget::RequestPlan;
-use crate::budget::account::{Ask, Bound, Purpose};
+use crate::budget::account::{Ask, Bound, LEAST_OUTPUT, Purpose};
 use crate::compaction::{Trigger, trigger};
 use crate::context;
 use crate::estimate;
@@ -17,9 +17,6 @@ use crate::instruction::FinishInstruction;
 use crate::limits::{Amount, LimitKind, OnLimit};
 use crate::transcript::Entry;
 
-/// The fewest output tokens with which a request makes sense: a short answer.
-pub(super) const LEAST_OUTPUT: u64 = 64;
-
 impl Draft<'_> {
     /// Asks the model again, unless a limit, a wish to rest or a full window comes first.
     pub(super) fn request(&mut self) {
@@ -29,12 +26,14 @@ impl Draft<'_> {
         if let Some(reason) = self.state.run.interrupt_asked.clone() {
             return self.interrupt(reason, None);
         }
-        if let Some(limit) = self.state.run.limit {
-            return self.at_limit(limit);
+        if let Some(reached) = self.state.run.limit {
+            return self.at_limit(reached);
         }
         self.warn_of_limits();
         let estimate = self.estimate();
-        if self.state.run.compact_asked && self.cut().is_ok() {
+        // A wish that there is no budget for is dropped with the request that follows.
+        let wished = self.state.run.compact_asked && self.cut().is_ok();
+        if wished && self.plan_summary().is_ok() {
             return self.compact(Trigger::Manual);
         }
         // A compaction that failed for this very request is not tried again: the provider may
@@ -47,7 +46,7 @@ impl Draft<'_> {
             RequestPlan::Normal { max_output } => self.push_request(estimate, None, max_output),
             RequestPlan::Closing { bound, .. } | RequestPlan::Refused(bound) => {
                 self.reach_limit(bound);
-                self.at_limit(bound.kind);
+                self.at_limit(LimitReached { limit: bound.kind, scope: bound.scope });
             }
         }
     }
@@ -106,7 +105,7 @@ impl Draft<'_> {
     /// Notes that a limit is used up.
     pub(super) fn reach_limit(&mut self, bound: Bound) {
         let limit = bound.kind;
-        let more_urgent = limit == LimitKind::Time && self.state.run.limit != Some(limit);
+        let more_urgent = limit == LimitKind::Time && !self.state.run.is_out_of_time();
         if self.state.run.limit.is_none() || more_urgent {
             let scope = bound.scope;
             self.push(Event::LimitReached(LimitReached { limit, scope }));
@@ -115,12 +114,13 @@ impl Draft<'_> {
 
     /// What the family's policy makes of a limit that is used up. A subagent cannot rest or ask by
     /// itself: it fails with what it has, and its parent meets the limit in its turn.
-    fn at_limit(&mut self, limit: LimitKind) {
+    pub(super) fn at_limit(&mut self, reached: LimitReached) {
+        let limit = reached.limit;
         match (self.machine.family.on_limit, self.machine.id().is_lead()) {
             (OnLimit::Interrupt, true) => {
                 self.interrupt(format!("the limit of {limit} is reached").into(), Some(limit));
             }
-            (OnLimit::Ask, true) => self.ask_limit(limit),
+            (OnLimit::Ask, true) => self.ask_limit(reached),
             (OnLimit::Finish | OnLimit::Warn, _) => self.request_closing(limit),
             (OnLimit::Stop, _) | (OnLimit::Interrupt | OnLimit::Ask, false) => {
                 self.fail_at_limit(limit);
@@ -168,7 +168,7 @@ impl Draft<'_> {
     /// The reason of an end after a closing turn.
     pub(super) fn closed_reason(&self) -> Option<FinishReason> {
         let closed = self.state.is_sealed().then_some(self.state.run.limit).flatten();
-        closed.map(LimitKind::reason_to_finish)
+        closed.map(|reached| reached.limit.reason_to_finish())
     }
 
     /// Whether the newest entry is a turn.

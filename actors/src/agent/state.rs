@@ -6,13 +6,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::pairs;
+use super::recent::Recent;
 use super::repeats::Repeats;
 use super::turn::Turn;
 use super::work::Timer;
 use crate::compaction::Trigger;
 use crate::compaction::guard::Guard;
 use crate::event::{
-    ChildMode, Decision, Ending, FinishReason, Outcome, RunKind, SubagentFinished, SubagentStarted,
+    ChildMode, Ending, LimitReached, Outcome, RunKind, SubagentFinished, SubagentStarted,
 };
 use crate::id::{AskId, CallId, RequestNo};
 use crate::limits::LimitKind;
@@ -33,7 +34,7 @@ pub struct AgentState {
     /// The subagents of the run, by the call that started each.
     #[serde(with = "pairs")]
     pub children: BTreeMap<CallId, Child>,
-    /// What was asked of people in the run, by id.
+    /// What waits for the answer of a person, or of the parent, by id.
     #[serde(with = "pairs")]
     pub asks: BTreeMap<AskId, Ask>,
     /// What belongs to the run alone.
@@ -55,8 +56,8 @@ pub struct RunState {
     pub calls: u32,
     /// Compactions that were begun.
     pub compactions: u32,
-    /// Tokens of the last request and reply, as the provider counted them, and the bytes of the
-    /// transcript that they cover. Void after a compaction.
+    /// Tokens of the last request, as the provider counted them, and what the transcript was
+    /// estimated at when it was sent. Void after a compaction.
     pub measured: Option<Measured>,
     /// The transcript's estimate when the last request was sent.
     pub requested_at: u64,
@@ -75,25 +76,37 @@ pub struct RunState {
     /// Whether the family's time is limited.
     pub timed: bool,
     /// The limit that was reached; the next request is the closing one.
-    pub limit: Option<LimitKind>,
+    pub limit: Option<LimitReached>,
     /// Whether the closing request was sent.
     pub closing: bool,
     /// Replies without the call that was required.
     pub reminders: u32,
     /// Calls that were made again and again.
     pub repeats: Repeats,
-    /// Calls that a person has refused, by digest of name and arguments.
-    pub denied: Vec<ArgumentDigest>,
+    /// How much was asked, settled or not.
+    pub asked: u32,
+    /// How the newest asks were settled, by their places among the agent's.
+    pub settled: Recent<(u32, Settled)>,
+    /// The newest calls that a person has refused, by digest of name and arguments.
+    pub denied: Recent<ArgumentDigest>,
     /// Tools that were activated.
     pub activated: Vec<Arc<str>>,
-    /// Messages of the parent that were taken, by the call that sent each.
-    pub told: Vec<CallId>,
+    /// The newest messages of the parent that were taken, by the call that sent each.
+    pub told: Recent<CallId>,
+}
+
+impl RunState {
+    /// Whether the family's time is used up, which stops what is in flight.
+    #[must_use]
+    pub fn is_out_of_time(&self) -> bool {
+        self.limit.is_some_and(|reached| reached.limit == LimitKind::Time)
+    }
 }
 
 /// What a provider counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Tokens in and out.
+    /// Tokens in: the reply is not among them.
     pub tokens: u64,
     /// The transcript's estimate at that moment.
     pub estimate: u64,
@@ -184,8 +197,6 @@ pub enum ChildState {
     Reported {
         /// How it ended.
         status: Outcome,
-        /// Why.
-        reason: FinishReason,
         /// Its notice, while a call that waits for it has not returned yet.
         held: Option<Arc<str>>,
     },
@@ -198,8 +209,15 @@ pub struct Ask {
     pub about: About,
     /// When silence becomes a no, if ever.
     pub deadline: Option<crate::time::Timestamp>,
-    /// How it was settled, once it was.
-    pub settled: Option<Decision>,
+}
+
+/// Whether a question that waits no more was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Settled {
+    /// It was, or silence was the answer.
+    Answered,
+    /// The run went on or ended without an answer.
+    Withdrawn,
 }
 
 /// What a question is about.
@@ -208,7 +226,7 @@ pub enum About {
     /// Whether a call may run.
     Call(CallId),
     /// Whether a limit may be raised.
-    Limit(LimitKind),
+    Limit(LimitReached),
     /// Words for a call, or for the brain.
     Words {
         /// The call whose result they become, if one asked.
@@ -295,7 +313,7 @@ impl AgentState {
 
     /// The questions that wait for an answer.
     pub fn open_asks(&self) -> impl Iterator<Item = (AskId, &Ask)> {
-        self.asks.iter().filter(|(_, ask)| ask.settled.is_none()).map(|(id, ask)| (*id, ask))
+        self.asks.iter().map(|(id, ask)| (*id, ask))
     }
 
     /// Whether more words may enter the run: not once its last answer is being written.
@@ -308,7 +326,7 @@ impl AgentState {
 impl RunState {
     /// The family's times that the agent waits for.
     pub(super) fn timers(&self) -> impl Iterator<Item = Timer> {
-        let closing = self.timed && !self.closing && self.limit != Some(LimitKind::Time);
+        let closing = self.timed && !self.closing && !self.is_out_of_time();
         let closing = closing.then_some(Timer::Closing);
         closing.into_iter().chain(self.timed.then_some(Timer::Deadline))
     }

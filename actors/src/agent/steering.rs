@@ -6,13 +6,15 @@ use super::draft::Draft;
 use super::{About, Answer, Ask, Phase, Refusal, Steer, answers};
 use crate::brain::StepContext;
 use crate::call::{CallResult, CallStatus};
+use crate::compaction::NothingToCompact;
 use crate::event::{Event, Message, RunResumed, Source, ToolsActivated, UserMessage};
 use crate::family::Offer;
 use crate::id::{AskId, CallId};
 use crate::limits::Limits;
 use crate::time::Millis;
 
-/// Messages that may wait for an agent (design: bound everything).
+/// Messages that may wait for an agent: a queue without a bound only moves the loss to where
+/// nobody sees it.
 pub const MAX_WAITING: usize = 64;
 
 /// Takes guidance: it enters the history before the next request.
@@ -114,9 +116,11 @@ fn withdraw_approvals(draft: &mut Draft<'_>) -> usize {
     open.len()
 }
 
-/// Has the history compacted before the next request.
+/// Has the history compacted before the next request. What is said until then has to be read first,
+/// so a history of which nothing could go now is not compacted.
 pub(super) fn compact(mut draft: Draft<'_>) -> Result<Vec<Event>, Refusal> {
     admit(&draft)?;
+    draft.cut().map_err(|NothingToCompact| Refusal::NothingToCompact)?;
     draft.push(Event::CompactionAsked);
     Ok(draft.into_events())
 }

@@ -10,7 +10,8 @@ use crate::id::{AskId, CallId};
 use crate::time::Timestamp;
 use crate::transcript::{Said, SettledTurn};
 
-/// How many read-only calls of one turn run at once (design: cap 8).
+/// How many read-only calls of one turn run at once: enough to hide the latency of most of them,
+/// and few enough that a family does not take all of a machine.
 pub const MAX_PARALLEL_READS: usize = 8;
 
 /// The longest tool name that every provider takes back, in bytes.

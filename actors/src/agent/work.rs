@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::propose::RawCall;
-use crate::call::{AuditDefault, CallStatus};
+use crate::call::CallStatus;
 use crate::event::{Finish, SubagentFinished, SubagentStarted};
 use crate::failure::Failure;
 use crate::id::{AgentId, AskId, CallId, RequestNo};
+use crate::money::Money;
 use crate::time::{Millis, Timestamp};
 use crate::usage::Usage;
 
@@ -72,8 +73,6 @@ pub enum Work {
         call: CallId,
         /// The check's registered name.
         audit: Arc<str>,
-        /// What counts if no such check is registered.
-        default: AuditDefault,
         /// The tool.
         name: Arc<str>,
         /// Its arguments as JSON text.
@@ -118,6 +117,8 @@ pub enum Outcome {
         error: Failure,
         /// What it used all the same.
         usage: Usage,
+        /// What it cost by the host's own function, if there is one.
+        cost: Option<Money>,
     },
     /// The tool has run.
     Tool {
@@ -132,11 +133,8 @@ pub enum Outcome {
     Deferred,
     /// The lease is held for the call.
     Leased,
-    /// The host's check has answered.
-    Audited {
-        /// Whether a person has to be asked.
-        intervene: bool,
-    },
+    /// The host's check has answered, or there is none.
+    Audited(Audited),
     /// The subagent has reported.
     Child {
         /// Its report.
@@ -169,13 +167,28 @@ pub enum Outcome {
     Gone,
 }
 
+/// What a host's check says of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Audited {
+    /// Nobody has to see it.
+    Fine,
+    /// A person has to be asked.
+    Intervene,
+    /// No check of that name is registered: the policy says what counts instead.
+    Unregistered,
+}
+
 /// See [`Outcome::Summarised`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summarised {
     /// The summary, or why there is none.
     pub result: Result<Arc<str>, Failure>,
+    /// Why no model could write one, if a plain digest stands for it.
+    pub fallback: Option<Failure>,
     /// What its requests used.
     pub usage: Usage,
+    /// What they cost by the host's own function, if there is one.
+    pub cost: Option<Money>,
     /// How long it took.
     pub duration: Millis,
 }
@@ -191,6 +204,8 @@ pub struct RawReply {
     pub finish: Finish,
     /// What the request used, its retries included.
     pub usage: Usage,
+    /// What it cost by the host's own function, if there is one. An adapter leaves it out.
+    pub cost: Option<Money>,
     /// The model as the provider named it.
     pub model: Arc<str>,
     /// From the request's start to its last byte.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use ask::{Ask, Purpose};
+pub use ask::{Ask, LEAST_OUTPUT, Purpose};
 pub use book::{Book, Bound, Scope, Sums};
 pub use calls::Calls;
 pub use clock::Clock;

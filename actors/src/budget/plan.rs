@@ -1,12 +1,14 @@
 //! What the limits would make of something, tried on a copy.
 
-use super::account::{Accounts, Ask, Bound, Opening, Refusal, Scope};
+use super::account::{Accounts, Ask, Bound, Opening, Refusal, Scope, Spend};
 use super::record::opening;
 use super::{Ledger, RequestPlan, TimeLeft};
 use crate::family::SubagentSpec;
 use crate::id::AgentId;
 use crate::limits::{LimitKind, Limits};
+use crate::money::Money;
 use crate::time::{Millis, Timestamp};
+use crate::usage::Usage;
 
 impl Ledger {
     /// What the limits make of a request of an agent.
@@ -61,6 +63,38 @@ impl Ledger {
                 | Refusal::Calls { .. }
                 | Refusal::Parent(_),
             ) => Ok(ask.response_cap),
+        }
+    }
+
+    /// Whether a request in flight may be sent once more after tries that failed, and with which
+    /// output cap; none leaves it to the provider. The cap covers all that the try may add to what
+    /// the failed ones have used. `cost` is what the host's own function says of that.
+    ///
+    /// # Errors
+    /// The limit that leaves no room for it.
+    pub fn plan_retry(
+        &self,
+        agent: AgentId,
+        model: &str,
+        used: &Usage,
+        cost: Option<Money>,
+    ) -> Result<Option<u64>, Bound> {
+        let Some(mut accounts) = self.accounts.clone() else { return Ok(None) };
+        let cost = cost.or_else(|| self.profile_of(model).cost(used)).unwrap_or_default();
+        match accounts.retry_request(agent, &Spend { tokens: used.total_tokens(), cost }) {
+            Ok(granted) => Ok(self.is_metered(agent).then_some(granted.max_output)),
+            Err(Refusal::Reached(bound)) => Err(bound),
+            Err(
+                Refusal::AfterClosing(_)
+                | Refusal::TooMany(_)
+                | Refusal::TooDeep(_)
+                | Refusal::NoAccount(_)
+                | Refusal::Known(_)
+                | Refusal::Busy(_)
+                | Refusal::Idle(_)
+                | Refusal::Calls { .. }
+                | Refusal::Parent(_),
+            ) => Ok(None),
         }
     }
 

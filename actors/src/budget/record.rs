@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::account::{
-    Accounts, Ask, Bound, Closing, Opening, Purpose, Refusal, Scope, Spend, Terms,
+    Accounts, Ask, Bound, Closing, LEAST_OUTPUT, Opening, Purpose, Refusal, Spend, Terms,
 };
 use super::{AgentSums, AtWork, Contended, Facts, Ledger};
 use crate::call::{CallKind, ProposedCall};
 use crate::event::{
-    CompactionFinished, CompactionStarted, Event, Message, ModelRequested, RunStarted,
-    SubagentStarted, ToolFinished,
+    ApprovalRequested, ApprovalSubject, CompactionFinished, CompactionStarted, Event, Message,
+    ModelRequested, RunStarted, SubagentStarted, ToolFinished,
 };
 use crate::family::Family;
 use crate::id::{AgentId, AskId, Attempt, CallId, Offset, RunId};
@@ -20,9 +20,6 @@ use crate::profile::ModelProfile;
 use crate::time::{Millis, Timestamp};
 use crate::usage::Usage;
 use crate::usage::{Tally, Wait};
-
-/// The fewest output tokens with which a request makes sense.
-const LEAST_OUTPUT: u64 = 64;
 
 /// The tokens that are set aside for an agent's closing turn before it has sent anything.
 const FIRST_CLOSING_TOKENS: u64 = 512;
@@ -89,7 +86,9 @@ impl Ledger {
             Event::RunResumed(resumed) => {
                 self.attempt = resumed.attempt;
                 self.resume(at);
-                self.raise(resumed.raised.as_ref());
+                if let Some(raised) = &resumed.raised {
+                    self.raise_all(raised);
+                }
             }
             Event::SubagentStarted(started) => return self.enter(agent, started),
             Event::Message(Message::Assistant(reply)) => {
@@ -97,26 +96,25 @@ impl Ledger {
                 let counted = Usage { turns: 1, tool_calls: calls, ..Usage::default() };
                 self.charge(agent, &counted);
                 self.at_work.propose(&reply.calls);
-                self.land(agent, &reply.usage, Accounts::settle_request);
+                self.land(agent, (&reply.usage, reply.cost), Accounts::settle_request);
             }
             Event::ModelRequest(requested) => return self.request(agent, requested),
             Event::ModelFailed(failed) => {
-                self.land(agent, &failed.usage, Accounts::fail_request);
+                self.land(agent, (&failed.usage, failed.cost), Accounts::fail_request);
             }
             Event::ToolStarted(started) => return self.start_call(agent, started.call),
             Event::ToolFinished(finished) => self.finish_call(agent, finished),
             Event::CallDeferred(deferred) => self.at_work.defer(deferred.call),
-            Event::ApprovalRequested(asked) => {
-                self.waits.insert(asked.approval, (Wait::Approval, at));
-            }
+            Event::ApprovalRequested(asked) => self.ask_approval(asked, at),
             Event::ApprovalSettled(settled) => {
                 self.waited(agent, settled.approval, at);
-                self.raise(settled.raised.as_ref());
+                self.raise_asked(settled);
             }
             Event::QuestionAsked(asked) => {
                 self.waits.insert(asked.question, (Wait::Question, at));
             }
             Event::QuestionAnswered(answered) => self.waited(agent, answered.question, at),
+            Event::QuestionWithdrawn { question } => self.waited(agent, *question, at),
             Event::CompactionStarted(started) => return self.summarise(agent, started),
             Event::CompactionFinished(finished) => self.summarised(agent, finished),
             Event::LimitWarning(warning) => {
@@ -165,6 +163,7 @@ impl Ledger {
             agents: BTreeMap::new(),
             at_work: AtWork::default(),
             waits: BTreeMap::new(),
+            asked_limits: BTreeMap::new(),
         };
         self.add_agent(AgentId::LEAD, "lead".into());
     }
@@ -173,15 +172,6 @@ impl Ledger {
     fn resume(&mut self, at: Timestamp) {
         if let Some(accounts) = &mut self.accounts {
             accounts.resume_at(at);
-        }
-    }
-
-    fn raise(&mut self, raised: Option<&Limits>) {
-        let Some(raised) = raised else { return };
-        self.limits = raised.or(self.limits);
-        if let Some(accounts) = &mut self.accounts {
-            // Only a scope that is not there could refuse.
-            accounts.raise(Scope::Family, raised).ok();
         }
     }
 
@@ -235,13 +225,16 @@ impl Ledger {
     }
 
     fn profile_of_agent(&self, agent: AgentId) -> ModelProfile {
-        let name = self.agents.get(&agent).map(|sums| &sums.name);
-        let spec = name.filter(|_| !agent.is_lead()).and_then(|name| self.family.subagent(name));
-        let invocation = spec.map_or(&self.family.lead, |spec| &spec.invocation);
-        self.profile_of(&invocation.model)
+        self.profile_of(self.model_of(agent))
     }
 
-    fn profile_of(&self, model: &str) -> ModelProfile {
+    fn model_of(&self, agent: AgentId) -> &Arc<str> {
+        let name = self.agents.get(&agent).map(|sums| &sums.name);
+        let spec = name.filter(|_| !agent.is_lead()).and_then(|name| self.family.subagent(name));
+        &spec.map_or(&self.family.lead, |spec| &spec.invocation).model
+    }
+
+    pub(super) fn profile_of(&self, model: &str) -> ModelProfile {
         let endpoint = self.family.models.get(model);
         endpoint.map_or_else(ModelProfile::unknown, |endpoint| endpoint.profile.clone())
     }
@@ -250,24 +243,23 @@ impl Ledger {
     fn land(
         &mut self,
         agent: AgentId,
-        usage: &Usage,
+        used: (&Usage, Option<Money>),
         settle: fn(&mut Accounts, AgentId, &Spend) -> Result<(), Refusal>,
     ) {
-        let name = self.agents.get(&agent).map(|sums| Arc::clone(&sums.name));
-        let spec = name.filter(|_| !agent.is_lead()).and_then(|name| self.family.subagent(&name));
-        let model = spec.map_or(&self.family.lead, |spec| &spec.invocation).model.clone();
-        self.pay(agent, &model, usage, settle);
+        let model = Arc::clone(self.model_of(agent));
+        self.pay(agent, &model, used, settle);
     }
 
+    /// Counts a request: at what the host said that it cost, else at the frozen prices.
     fn pay(
         &mut self,
         agent: AgentId,
         model: &Arc<str>,
-        usage: &Usage,
+        (usage, cost): (&Usage, Option<Money>),
         settle: fn(&mut Accounts, AgentId, &Spend) -> Result<(), Refusal>,
     ) {
         self.at_work.requests.remove(&agent);
-        let price = self.profile_of(model).cost(usage);
+        let price = cost.or_else(|| self.profile_of(model).cost(usage));
         if let Some(sums) = self.agents.get_mut(&agent) {
             sums.usage.add(usage);
             sums.tally.count_request(model, usage, price);
@@ -316,6 +308,13 @@ impl Ledger {
         known.and_then(|tool| tool.cost).unwrap_or_default()
     }
 
+    fn ask_approval(&mut self, asked: &ApprovalRequested, at: Timestamp) {
+        if let ApprovalSubject::Limit { limit: _, scope } = asked.subject {
+            self.asked_limits.insert(asked.approval, scope);
+        }
+        self.waits.insert(asked.approval, (Wait::Approval, at));
+    }
+
     fn waited(&mut self, agent: AgentId, ask: AskId, at: Timestamp) {
         let Some((wait, since)) = self.waits.remove(&ask) else { return };
         if let Some(sums) = self.agents.get_mut(&agent) {
@@ -337,7 +336,8 @@ impl Ledger {
     }
 
     fn summarised(&mut self, agent: AgentId, finished: &CompactionFinished) {
-        self.pay(agent, &finished.model, &finished.usage, Accounts::settle_request);
+        let used = (&finished.usage, finished.cost);
+        self.pay(agent, &finished.model, used, Accounts::settle_request);
     }
 }
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::cut::Cut;
 use super::{ContextFull, NothingToCompact, Trigger};
 
-/// How many compactions in a row may gain nothing (design: 2).
+/// How many compactions in a row may gain nothing. The first may have cut too little; a
+/// second that does not help shows that what is left cannot shrink.
 pub const MAX_WITHOUT_GAIN: u8 = 2;
 
 /// What an agent remembers of its compactions. A part of its state, folded from its events.

@@ -1,4 +1,4 @@
-//! Tests of the estimate: the numbers, the runs, and the size that follows an agent.
+//! Tests of the estimate: the numbers, the runs, and what stands before a history.
 
 use super::*;
 
@@ -52,27 +52,27 @@ fn an_entry_counts_as_its_messages_do() {
 }
 
 #[test]
-fn the_size_is_what_was_reported_and_what_came_after() {
-    let usage = Usage { input_tokens: 900, output_tokens: 100, ..Usage::default() };
-    let mut size = ContextSize::default();
-    size.added(5);
-    assert_eq!(size.next(NextRequest::Ordinary), None);
-    size.replied(&usage);
-    assert_eq!(size.next(NextRequest::Ordinary), Some(1_000));
-    size.added(50);
-    size.added(7);
-    assert_eq!(size.next(NextRequest::Ordinary), Some(1_057));
-    assert_eq!(size.next(NextRequest::Closing { tools: 57 }), Some(1_000));
-    size.replied(&usage);
-    assert_eq!(size.next(NextRequest::Ordinary), Some(1_000));
-    size.replied(&Usage::default());
-    assert_eq!(size.next(NextRequest::Ordinary), None, "a provider that reports nothing");
-}
-
-#[test]
-fn a_closing_request_does_not_count_its_tools() {
-    let size = RequestSize { system: 1, tools: 20, messages: 300 };
-    let closing = NextRequest::Closing { tools: 20 };
-    assert_eq!((size.total(), size.fixed()), (321, 21));
-    assert_eq!((size.next(NextRequest::Ordinary), size.next(closing)), (321, 301));
+fn a_head_counts_by_its_sizes_as_it_does_when_it_is_read() {
+    let tool = |name: &str, description: &str, schema: &str| ToolSpec {
+        name: name.into(),
+        description: description.into(),
+        schema: schema.into(),
+        effect: crate::call::EffectClass::ReadOnly,
+        placement: Default::default(),
+        offer: Default::default(),
+        cost: None,
+    };
+    let schema = r#"{"type":"object","properties":{"path":{"type":"string"}}}"#;
+    let plain = || vec![tool("read", "Reads a file.", schema), tool("look", "", "{}")];
+    let with_hash = || [plain(), vec![tool("h", &"0123456789abcdef".repeat(4), "{}")]].concat();
+    let read = |system: &str, all: &[ToolSpec]| {
+        let (system, tools) = (message_of(prose(system)), tools(all));
+        RequestSize { system, tools, messages: 0 }.fixed()
+    };
+    let by_size = |system: &str, all: &[ToolSpec]| fixed_by_size(system.len() as u64, all);
+    for system in ["", "You work.", &"You work with care. ".repeat(99)] {
+        assert_eq!(by_size(system, &plain()), read(system, &plain()));
+    }
+    // The longest that is still prose by its size and encoded data when it is read.
+    assert_eq!((by_size("", &with_hash()), read("", &with_hash())), (59, 86));
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::account::Scope;
 use crate::id::{AskId, CallId};
 use crate::limits::{LimitKind, Limits};
 use crate::policy::canonical::ArgumentDigest;
@@ -43,6 +44,8 @@ pub enum ApprovalSubject {
     Limit {
         /// Which limit.
         limit: LimitKind,
+        /// Whose; approving raises it there.
+        scope: Scope,
     },
 }
 
@@ -59,7 +62,7 @@ pub struct ApprovalSettled {
     /// Why, told to the model if it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Arc<str>>,
-    /// The limits from here on, if it was about a limit and approved.
+    /// The limits from here on where the limit was met, if it was about one and approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raised: Option<Limits>,
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compaction::Trigger;
 use crate::failure::Failure;
+use crate::money::Money;
 use crate::time::Millis;
 use crate::usage::Usage;
 
@@ -42,13 +43,18 @@ pub struct CompactionFinished {
     pub tokens_after: u64,
     /// Whether that made room.
     pub gained: bool,
-    /// Why it failed, if it did.
+    /// Why it failed, if it did. With a summary that stands: why no model could write one, so that
+    /// a plain digest stands for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
     /// The model that was to write it, `provider:name`.
     pub model: Arc<str>,
     /// What the requests for the summary used.
     pub usage: Usage,
+    /// What they cost, in US dollars, if the host's own function said so; else the model's prices
+    /// count. Journaled, so that a replay gives the same.
+    #[serde(default, rename = "cost_usd", skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
     /// How long it took.
     pub duration_ms: Millis,
 }

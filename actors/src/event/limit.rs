@@ -19,7 +19,7 @@ pub struct LimitWarning {
 }
 
 /// See [`Event::LimitReached`](super::Event::LimitReached).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitReached {
     /// Which limit.
     pub limit: LimitKind,

@@ -9,12 +9,14 @@ use crate::event::{FinishReason, Outcome};
 use crate::failure::Failure;
 use crate::id::{AskId, CallId, RequestNo};
 use crate::limits::LimitKind;
+use crate::money::Money;
 use crate::time::Millis;
 use crate::usage::Usage;
 
 /// See [`Event::Message`](super::Event::Message).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "most messages are replies: a box would only cost")]
 pub enum Message {
     /// Input to the agent: the user's, or the task that a parent gave.
     User(UserMessage),
@@ -93,6 +95,10 @@ pub struct Reply {
     pub finish: Finish,
     /// What the request used, its retries included.
     pub usage: Usage,
+    /// What it cost, in US dollars, if the host's own function said so; else the model's prices
+    /// count. Journaled, so that a replay gives the same.
+    #[serde(default, rename = "cost_usd", skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
     /// The model as the provider named it.
     pub model: Arc<str>,
     /// From the request's start to its last byte.
@@ -184,4 +190,8 @@ pub struct ModelFailed {
     pub error: Failure,
     /// What the request used all the same.
     pub usage: Usage,
+    /// What it cost, in US dollars, if the host's own function said so; else the model's prices
+    /// count. Journaled, so that a replay gives the same.
+    #[serde(default, rename = "cost_usd", skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
 }

@@ -72,7 +72,8 @@ pub struct RunResumed {
     pub attempt: Attempt,
     /// The offset of the first event of the new attempt.
     pub from_offset: Offset,
-    /// The limits from here on, if they were raised.
+    /// The limits from here on, if they were raised: the family's, and the lead's own where it has
+    /// limits of these kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raised: Option<Limits>,
 }

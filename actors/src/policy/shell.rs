@@ -10,11 +10,14 @@
 //! Commands in substitutions, subshells, `sh -c '…'`, `eval`, here-documents of a shell and behind
 //! wrappers (`sudo`, `env`, `xargs`, `find -exec`, …) all stand in one flat list.
 
+pub(crate) mod code;
 mod compound;
 pub(crate) mod layers;
 mod parse;
+pub(crate) mod reader;
 mod redirect;
 mod word;
+mod wrapper;
 
 #[cfg(test)]
 mod tests;
@@ -43,9 +46,19 @@ pub struct Line {
     pub commands: Vec<Command>,
     /// The bytes that were read so far, scripts within scripts counted again.
     read: usize,
+    /// What variables are set to, as far as it could be a command.
+    values: Vec<String>,
 }
 
 impl Line {
+    /// Keeps the value of an assignment `NAME=value`.
+    fn keep_value(&mut self, assignment: &str) {
+        let value = assignment.split_once('=').map_or("", |(_, value)| value);
+        if value.contains(char::is_whitespace) {
+            self.values.push(value.to_owned());
+        }
+    }
+
     /// The commands of a range that a command of this line holds.
     #[must_use]
     pub fn range(&self, range: &Range<usize>) -> &[Command] {
@@ -80,6 +93,9 @@ pub enum Layer {
     /// It runs the command that stands after it in the list and adds nothing (`time`, `nohup`):
     /// an allow rule need not hold for it.
     Wrapper,
+    /// It stands in a text that another program may run, such as code of another language. An
+    /// allow rule need not hold for it, a rule that forbids does.
+    Guess,
 }
 
 /// One word after quotes were removed.
@@ -154,10 +170,10 @@ impl Command {
         self.words.first().is_some_and(|word| word.form == Form::Literal)
     }
 
-    /// Whether it only carries another command of the line.
+    /// Whether it only carries another command of the line, or is guessed from one.
     #[must_use]
     pub fn is_wrapper(&self) -> bool {
-        self.layer == Layer::Wrapper
+        matches!(self.layer, Layer::Wrapper | Layer::Guess)
     }
 
     /// The words after the program.
@@ -244,6 +260,7 @@ pub enum SplitError {
 pub fn split(line: &str) -> Result<Line, SplitError> {
     let mut found = Line::default();
     parse::script(line, &mut found, 0)?;
+    layers::run_values(&mut found)?;
     Ok(found)
 }
 

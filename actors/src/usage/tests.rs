@@ -128,7 +128,7 @@ fn entry() -> impl Strategy<Value = Tally> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::laws::cases(10_000))]
 
     #[test]
     fn the_order_of_merging_does_not_matter(

@@ -1,6 +1,8 @@
 //! Calls that a person has to see: parked, answered once, bound to their call, stale after the end.
 
-use kinfolk_actors::agent::{Command, Key, Outcome, Refusal, RunStanding, Timer, Verdict, Work};
+use kinfolk_actors::agent::{
+    Audited, Command, Key, Outcome, Refusal, RunStanding, Timer, Verdict, Work,
+};
 use kinfolk_actors::call::{AuditDefault, CallStatus, Gate};
 use kinfolk_actors::event::{CallAudited, Decision, Event, FinishReason, Outcome as End, Source};
 use kinfolk_actors::family::Family;
@@ -223,18 +225,22 @@ fn a_dynamic_audit_is_asked_first_and_decides_whether_a_person_is() {
     let family = || Bench::lead(audited(Need::Never)).given(&[start("go")]);
     let put = raw_call("put", "{}");
     let lead = || family().given(&[calls(1, vec![put.clone()])]);
-    let Demand::Run(Work::Audit { audit, default, .. }) = &lead().outstanding()[0].1 else {
+    let Demand::Run(Work::Audit { audit, .. }) = &lead().outstanding()[0].1 else {
         panic!("no audit");
     };
-    assert_eq!((&**audit, *default), ("watch", AuditDefault::Never));
-    let said = |intervene| settle(Key::Audit(id(0)), Outcome::Audited { intervene });
+    assert_eq!(&**audit, "watch");
+    let asked = lead();
+    let gate = &asked.state.turn().unwrap().calls[0].proposed.gate;
+    let frozen = Gate::Audit { audit: "watch".into(), default: AuditDefault::Never };
+    assert_eq!(*gate, frozen);
+    let said = |answer| settle(Key::Audit(id(0)), Outcome::Audited(answer));
     let audited = |intervene| Event::CallAudited(CallAudited { call: id(0), intervene });
     let mut fine = lead();
-    assert_eq!(fine.take(&said(false)).unwrap(), [audited(false)]);
+    assert_eq!(fine.take(&said(Audited::Fine)).unwrap(), [audited(false)]);
     assert_eq!(fine.keys(), [Key::Lease(id(0))]);
 
     let mut held = lead();
-    let events = held.take(&said(true)).unwrap();
+    let events = held.take(&said(Audited::Intervene)).unwrap();
     assert_eq!(events[0], audited(true));
     assert_eq!((events.len(), held.outstanding()), (2, vec![]));
     assert_eq!(held.state.standing(), Some(RunStanding::AwaitingUser));
@@ -245,6 +251,27 @@ fn a_dynamic_audit_is_asked_first_and_decides_whether_a_person_is() {
         held.take(&settle(Key::Audit(id(0)), outcome)).unwrap();
         assert_eq!(held.state.open_asks().count(), 1);
     }
+}
+
+#[test]
+fn a_check_that_nobody_registered_comes_to_its_default_in_every_mode() {
+    let asks = |default, mode| {
+        let mut family = audited(default);
+        family.policy.mode = mode;
+        let Some(Intervention::Dynamic(audit)) = family.policy.tools.get_mut("put") else {
+            panic!("no audit");
+        };
+        // What counts when the check asks for a person is not what counts when there is none.
+        audit.policy = Need::Required;
+        let put = raw_call("put", "{}");
+        let mut lead = Bench::lead(family).given(&[start("go"), calls(1, vec![put])]);
+        lead.take(&settle(Key::Audit(id(0)), Outcome::Audited(Audited::Unregistered))).unwrap();
+        lead.state.open_asks().count() == 1
+    };
+    for mode in [Mode::AutoRun, Mode::Manual] {
+        assert!(asks(Need::Always, mode), "{mode:?}");
+    }
+    assert!(!asks(Need::Never, Mode::AutoRun));
 }
 
 #[test]

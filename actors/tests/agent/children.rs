@@ -57,7 +57,7 @@ fn a_failed_and_a_cancelled_subagent_have_their_own_statuses() {
 }
 
 #[test]
-fn f07_a_long_summary_is_cut_with_a_mark_and_the_notice_stays_whole_json() {
+fn f07_ii_a_long_summary_is_cut_with_a_mark_and_the_notice_stays_whole_json() {
     // Quotes double and control characters grow sixfold when they are escaped.
     for unit in ["x", "\"", "\u{1}", "é", "\n"] {
         let summary = unit.repeat(60_000);
@@ -103,7 +103,7 @@ fn a_subagents_last_event_is_its_report() {
 
     let mut child = Bench::subagent(scout(), family()).given(&[recovered(1)]);
     let error = Failure::new(ErrorCode::ModelQuota, "no money left");
-    let failed = Outcome::ModelFailed { error: error.clone(), usage: usage(1, 0, 0) };
+    let failed = Outcome::ModelFailed { error: error.clone(), usage: usage(1, 0, 0), cost: None };
     child.take(&settle(Key::Model(kinfolk_actors::id::RequestNo(1)), failed)).unwrap();
     let report = child.state.report().unwrap().clone();
     assert_eq!((&*report.summary, report.error), ("no money left", Some(error)));

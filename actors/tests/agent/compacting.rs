@@ -1,12 +1,13 @@
 //! Compaction as an agent decides it: when it begins, what becomes of words meanwhile, how it ends.
 
-use kinfolk_actors::agent::{Command, Key, Outcome, Refusal, Start, Summarised};
+use kinfolk_actors::agent::{Command, Key, Outcome, Phase, Refusal, Start, Summarised, Verdict};
 use kinfolk_actors::compaction::{CompactionSettings, Trigger};
 use kinfolk_actors::context::RequestMessage;
 use kinfolk_actors::event::{Event, FinishReason, Outcome as End, RunKind};
 use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::family::Family;
 use kinfolk_actors::id::RequestNo;
+use kinfolk_actors::limits::{LimitKind, Limits, OnLimit};
 use kinfolk_actors::time::Millis;
 
 use crate::bench::{Bench, thinks};
@@ -33,7 +34,13 @@ fn look(n: u32) -> kinfolk_actors::agent::RawCall {
 
 fn summed_up(n: u32, result: Result<&str, Failure>) -> Command {
     let result = result.map(Into::into);
-    let summarised = Summarised { result, usage: usage(1, 30, 9), duration: Millis(4) };
+    let summarised = Summarised {
+        result,
+        fallback: None,
+        cost: None,
+        usage: usage(1, 30, 9),
+        duration: Millis(4),
+    };
     settle(Key::Summary(n), Outcome::Summarised(summarised))
 }
 
@@ -43,7 +50,7 @@ fn no_summary() -> Failure {
 
 fn too_large(request: u32) -> Command {
     let error = Failure::new(ErrorCode::ModelContextOverflow, "too large");
-    let failed = Outcome::ModelFailed { error, usage: usage(1, 0, 0) };
+    let failed = Outcome::ModelFailed { error, usage: usage(1, 0, 0), cost: None };
     settle(Key::Model(RequestNo(request)), failed)
 }
 
@@ -198,8 +205,14 @@ fn somebody_may_ask_for_it_and_it_is_made_before_the_next_request() {
 
 #[test]
 fn a_run_that_only_compacts_ends_with_its_compaction() {
-    let compact =
-        || Command::Start(Start { input: "".into(), kind: RunKind::Compact, parent_run: None });
+    let compact = || {
+        Command::Start(Start {
+            input: "".into(),
+            kind: RunKind::Compact,
+            parent_run: None,
+            prepared_at: None,
+        })
+    };
     let mut fresh = Bench::lead(family()).given(&[start("old"), says(1, "short")]);
     fresh.next_run(2);
     fresh.check_refused(&compact(), &Refusal::NothingToCompact);
@@ -235,4 +248,70 @@ fn it_is_still_outstanding_after_a_crash() {
     let mut lead = full_of_results().crashed();
     lead.take(&recovered(2)).unwrap();
     assert_eq!(lead.keys(), [Key::Summary(1)]);
+}
+
+/// A lead that has used so much of its tokens that a summary no longer fits beside its last answer.
+/// Its history is compacted from so many tokens on.
+fn short_of_tokens(on_limit: OnLimit, threshold: u64) -> Bench {
+    let mut family = Family { limits: Limits::none().tokens(12_000), on_limit, ..small() };
+    family.compaction.threshold = Some(threshold);
+    let used =
+        kinfolk_actors::agent::RawReply { usage: usage(1, 100, 4_115), ..reply("", vec![look(0)]) };
+    Bench::lead(family).given(&[start("the task"), replied(1, used)])
+}
+
+fn closing(lead: &Bench) -> Option<LimitKind> {
+    lead.journal.iter().rev().find_map(|event| match event {
+        Event::ModelRequest(requested) => requested.closing,
+        _ => None,
+    })
+}
+
+#[test]
+fn a_wish_to_compact_that_there_is_no_budget_for_is_dropped_and_ends_nothing() {
+    let mut lead = short_of_tokens(OnLimit::Finish, 1_000_000);
+    lead.take(&done(id(0), &words(3_000))).unwrap();
+    let again =
+        kinfolk_actors::agent::RawReply { usage: usage(1, 2_400, 5), ..reply("", vec![look(1)]) };
+    let mut lead = lead.given(&[replied(2, again), Command::Compact]);
+    assert!(lead.state.run.compact_asked);
+    lead.take(&done(id(1), "r")).unwrap();
+    assert_eq!(begun_compactions(&lead), []);
+    assert_eq!((lead.outstanding(), closing(&lead)), (thinks(3), None));
+    assert!(!lead.state.run.compact_asked);
+}
+
+#[test]
+fn a_due_compaction_without_budget_is_a_limit_that_is_met_and_the_policy_says_what_follows() {
+    let met = |on_limit: OnLimit| {
+        // Only under `finish` some is set aside for the last answer.
+        let found = if on_limit.closes() { 3_600 } else { 7_800 };
+        short_of_tokens(on_limit, 3_000).given(&[done(id(0), &words(found))])
+    };
+    let mut lead = met(OnLimit::Finish);
+    assert_eq!((lead.outstanding(), closing(&lead)), (thinks(2), Some(LimitKind::Tokens)));
+    lead.take(&says(2, "this far")).unwrap();
+    assert_eq!(lead.finished().finish_reason, FinishReason::BudgetCompleted);
+    let lead = met(OnLimit::Interrupt);
+    assert_eq!(lead.state.phase, Phase::Interrupted);
+    let lead = met(OnLimit::Ask).given(&[says_to(0, Verdict::Approve)]);
+    assert_eq!(lead.keys(), [Key::Summary(1)], "with more, it is made");
+    let lead = met(OnLimit::Stop);
+    assert_eq!(lead.finished().error.map(|error| error.code), Some(ErrorCode::LimitTokens));
+}
+
+#[test]
+fn a_digest_that_stands_for_a_summary_says_why_no_model_wrote_one() {
+    let mut lead = full_of_results();
+    let summarised = Summarised {
+        result: Ok("Goal: the task".into()),
+        fallback: Some(no_summary()),
+        usage: usage(1, 30, 9),
+        cost: None,
+        duration: Millis(4),
+    };
+    let events = lead.take(&settle(Key::Summary(1), Outcome::Summarised(summarised))).unwrap();
+    let Event::CompactionFinished(finished) = &events[0] else { panic!("{events:?}") };
+    assert_eq!((finished.ok, finished.error.clone()), (true, Some(no_summary())));
+    assert_eq!(lead.outstanding(), thinks(2));
 }

@@ -51,7 +51,7 @@ fn a02_a_reply_that_arrives_after_the_cancel_runs_nothing() {
 #[test]
 fn every_end_of_a_stopped_request_ends_the_run_as_cancelled() {
     let down = Failure::new(ErrorCode::ModelUnreachable, "no connection");
-    let failed = Outcome::ModelFailed { error: down.clone(), usage: usage(1, 0, 0) };
+    let failed = Outcome::ModelFailed { error: down.clone(), usage: usage(1, 0, 0), cost: None };
     let panicked = Outcome::Panicked { message: "index".into() };
     let panic = Failure::new(ErrorCode::EffectPanicked, "the model request failed inside: index");
     for (outcome, error, used) in [

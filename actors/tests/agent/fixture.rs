@@ -135,6 +135,7 @@ pub fn reply(text: &str, calls: Vec<RawCall>) -> RawReply {
         calls,
         finish,
         usage: usage(1, 10, 5),
+        cost: None,
         model: MODEL.into(),
         duration: Millis(3),
         opaque: None,
@@ -144,7 +145,12 @@ pub fn reply(text: &str, calls: Vec<RawCall>) -> RawReply {
 // Commands.
 
 pub fn start(input: &str) -> Command {
-    Command::Start(Start { input: input.into(), kind: RunKind::Request, parent_run: None })
+    Command::Start(Start {
+        input: input.into(),
+        kind: RunKind::Request,
+        parent_run: None,
+        prepared_at: None,
+    })
 }
 
 pub fn settle(key: Key, outcome: Outcome) -> Command {
@@ -228,7 +234,7 @@ pub fn requested(request: u32) -> Event {
 }
 
 pub fn model_failed(request: u32, error: Failure, usage: Usage) -> Event {
-    Event::ModelFailed(ModelFailed { request: RequestNo(request), error, usage })
+    Event::ModelFailed(ModelFailed { request: RequestNo(request), error, usage, cost: None })
 }
 
 /// The message of a raw reply whose calls turned out to be `calls`.
@@ -239,6 +245,7 @@ pub fn assistant(request: u32, raw: &RawReply, calls: &[ProposedCall]) -> Event 
         calls: calls.to_vec(),
         finish: raw.finish.clone(),
         usage: raw.usage,
+        cost: raw.cost,
         model: Arc::clone(&raw.model),
         duration_ms: raw.duration,
         opaque: raw.opaque.clone(),

@@ -12,7 +12,7 @@ use crate::fixture::*;
 
 /// A lead whose model makes the same call in every round; `spelled` writes its arguments, `says`
 /// its result.
-fn repeating(rounds: u32, spelled: fn(u32) -> String, says: fn(u32) -> String) -> Bench {
+fn repeating(rounds: u32, spelled: impl Fn(u32) -> String, says: impl Fn(u32) -> String) -> Bench {
     let mut lead = Bench::lead(family()).given(&[start("go")]);
     for n in 0..rounds {
         lead.take(&calls(n + 1, vec![raw_call("look", &spelled(n))])).unwrap();
@@ -68,20 +68,45 @@ fn e05_a_poll_whose_result_changes_goes_on() {
 }
 
 #[test]
-fn e05_another_call_between_ends_the_row() {
-    let lead = repeating(30, |n| format!("{{\"n\":{}}}", n % 2), |_| "same".to_owned());
-    assert_eq!((runs_of(&lead), hints(&lead)), (30, 0));
+fn a_circle_of_a_few_calls_is_gone_round_three_times() {
+    for length in 2..=4_u32 {
+        let around = |n: u32| format!("{{\"n\":{}}}", n % length);
+        let lead = repeating(30, around, |_| "same".to_owned());
+        let runs = 3 * length as usize;
+        assert_eq!((runs_of(&lead), hints(&lead)), (runs, 1), "{length}");
+        assert_eq!(lead.finished().finish_reason, FinishReason::LoopDetected);
+        // One result that changes is progress.
+        let lead =
+            repeating(
+                30,
+                around,
+                |n| if n % length == 0 { n.to_string() } else { "same".to_owned() },
+            );
+        assert_eq!((runs_of(&lead), hints(&lead)), (30, 0), "{length}");
+    }
+    let lead = repeating(30, |n| format!("{{\"n\":{}}}", n % 5), |_| "same".to_owned());
+    assert_eq!(runs_of(&lead), 30, "a longer circle is work for all that is known");
 }
 
 #[test]
-fn e05_equal_calls_of_one_reply_count_one_after_the_other() {
+fn e05_of_equal_calls_in_one_reply_three_run_and_their_results_tell_the_loop() {
     let same = |times| vec![raw_call("look", "{}"); times];
     let lead = Bench::lead(family()).given(&[start("go"), calls(1, same(3))]);
     assert_eq!((runs_of(&lead), hints(&lead)), (3, 1));
-    let lead = Bench::lead(family()).given(&[start("go"), calls(1, same(4))]);
-    assert_eq!(runs_of(&lead), 0, "no call of a reply that goes round in circles runs");
+    let all_done = |said: fn(u32) -> &'static str| {
+        let mut lead = Bench::lead(family()).given(&[start("go"), calls(1, same(5))]);
+        assert_eq!((runs_of(&lead), lead.settled().len()), (3, 2), "the others are refused");
+        for n in 0..3 {
+            lead.take(&done(id(n), said(n))).unwrap();
+        }
+        lead.take(&calls(2, same(1))).unwrap();
+        lead
+    };
+    let lead = all_done(|_| "same");
+    assert_eq!(runs_of(&lead), 3);
     assert_eq!(lead.finished().finish_reason, FinishReason::LoopDetected);
-    assert_eq!(lead.settled().len(), 4);
+    let lead = all_done(|n| ["one", "two", "three"][n as usize]);
+    assert_eq!(runs_of(&lead), 4, "what changes is no loop");
 }
 
 fn has_to_call() -> Family {

@@ -1,12 +1,16 @@
 //! Limits: what each policy makes of one that is used up, and that they bind the whole tree.
 
 use kinfolk_actors::agent::{Command, Key, Outcome, RawCall, Timer, Verdict};
+use kinfolk_actors::budget::account::Scope;
 use kinfolk_actors::call::{CallKind, CallStatus};
-use kinfolk_actors::event::{Event, FinishReason, Outcome as End, SubagentStarted};
+use kinfolk_actors::event::{
+    ApprovalSubject, Event, FinishReason, Outcome as End, SubagentStarted,
+};
 use kinfolk_actors::failure::ErrorCode;
 use kinfolk_actors::family::Family;
 use kinfolk_actors::id::{AgentId, RequestNo};
 use kinfolk_actors::limits::{LimitKind, Limits, OnLimit};
+use kinfolk_actors::money::Money;
 use kinfolk_actors::time::Millis;
 use kinfolk_actors::usage::Usage;
 
@@ -283,4 +287,48 @@ fn h04_a_timer_that_comes_too_early_changes_nothing_and_is_set_again() {
         let before = lead.outstanding();
         lead.check(&fires(key), &[], &before);
     }
+}
+
+#[test]
+fn the_leads_own_limit_is_asked_for_and_raised_where_it_was_met() {
+    let own = |on_limit| {
+        let mut family = limited(steps(50), on_limit);
+        family.lead.limits = steps(1);
+        Bench::lead(family).given(&[start("go"), calls(1, looks(1)), done(id(0), "seen")])
+    };
+    let lead_scope = Scope::Agent(AgentId::LEAD);
+    let parked = own(OnLimit::Ask);
+    let asked = parked.journal.iter().find_map(|event| match event {
+        Event::ApprovalRequested(asked) => Some(asked.subject.clone()),
+        _ => None,
+    });
+    let subject = ApprovalSubject::Limit { limit: LimitKind::Steps, scope: lead_scope };
+    assert_eq!(asked, Some(subject));
+    let lead = parked.given(&[says_to(0, Verdict::Approve)]);
+    assert_eq!(lead.outstanding(), thinks(2));
+    let limits = (lead.ledger.limits(), lead.ledger.limits_of(lead_scope));
+    assert_eq!(limits, (steps(50), steps(2)), "only what was met");
+    let resume = Command::Resume { raised: Some(steps(100)) };
+    let lead = own(OnLimit::Interrupt).given(&[resume]);
+    assert_eq!(lead.outstanding(), thinks(2));
+    let limits = (lead.ledger.limits(), lead.ledger.limits_of(lead_scope));
+    assert_eq!(limits, (steps(100), steps(100)));
+}
+
+#[test]
+fn what_the_host_says_that_a_request_cost_counts_and_binds_once_it_is_known() {
+    let dollar = Money::from_dollars(1);
+    let family = |on_limit| limited(Limits::none().cost(dollar), on_limit);
+    let dear = kinfolk_actors::agent::RawReply { cost: Some(dollar), ..reply("", looks(1)) };
+    let spent = |on_limit| {
+        let lead = Bench::lead(family(on_limit));
+        lead.given(&[start("go"), replied(1, dear.clone()), done(id(0), "seen")])
+    };
+    let finished = spent(OnLimit::Stop).finished();
+    assert_eq!(finished.error.map(|error| error.code), Some(ErrorCode::LimitCost));
+    assert_eq!(finished.cost_usd, Some(dollar), "its model has no price that is known");
+    let mut lead = spent(OnLimit::Finish);
+    assert!(lead.request().tools.is_empty(), "the last answer is still had");
+    lead.take(&says(2, "this far")).unwrap();
+    assert_eq!(lead.finished().finish_reason, FinishReason::BudgetCompleted);
 }

@@ -1,5 +1,5 @@
-//! The agent's machine under test: examples as data, its transition table, and its laws over
-//! random histories of a simulated family.
+//! The agent's machine under test: examples as data, and its transition table. Its
+//! laws over random families are in `../simulation`.
 
 mod bench;
 mod fixture;
@@ -10,6 +10,7 @@ mod children;
 mod clients;
 mod compacting;
 mod ending;
+mod extremes;
 mod guards;
 mod interrupting;
 mod limiting;

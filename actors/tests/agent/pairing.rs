@@ -1,5 +1,5 @@
-//! Each call has its one result, directly after its message, whatever happened. The cases of the
-//! catalogue; the simulation holds the law over everything else.
+//! Each call has its one result, directly after its message, whatever happened. The cases of
+//! `docs/cases.md`; the simulation holds the law over everything else.
 
 use kinfolk_actors::agent::{Key, Outcome, RawReply, Refusal, Summarised};
 use kinfolk_actors::call::{CallKind, CallStatus};
@@ -55,7 +55,13 @@ fn b05_a_compaction_between_keeps_whole_groups() {
     }
     assert_eq!(lead.keys(), [Key::Summary(1)]);
     let result = Ok("notes".into());
-    let summarised = Summarised { result, usage: usage(1, 1, 1), duration: Millis(1) };
+    let summarised = Summarised {
+        result,
+        fallback: None,
+        cost: None,
+        usage: usage(1, 1, 1),
+        duration: Millis(1),
+    };
     lead.take(&settle(Key::Summary(1), Outcome::Summarised(summarised))).unwrap();
     assert_paired(&lead.request().messages);
     assert_eq!(lead.results().len(), 1, "the newest round stays whole");

@@ -1,4 +1,4 @@
-//! The brain's side: all twelve phases in which it is asked, all fourteen instructions that it can
+//! The brain's side: all phases in which it is asked, all fourteen instructions that it can
 //! answer, and answers that do not fit.
 
 use std::sync::{Arc, Mutex};
@@ -45,14 +45,23 @@ fn one_step(on_limit: OnLimit) -> Family {
     limited(Limits { max_steps: Some(1), ..Limits::none() }, on_limit)
 }
 
+fn notes() -> Summarised {
+    Summarised {
+        result: Ok("notes".into()),
+        fallback: None,
+        cost: None,
+        usage: usage(1, 1, 1),
+        duration: Millis(1),
+    }
+}
+
 #[test]
-fn the_brain_is_asked_in_each_of_twelve_phases() {
+fn the_brain_is_asked_in_each_phase_and_not_about_an_approved_call() {
     let scout = scout_started(1, &proposed(0, &ask_scout("t"), CallKind::Subagent), "t");
     let found = reported_by(report(&scout, "found"));
     let overflow = Failure::new(ErrorCode::ModelContextOverflow, "too large");
-    let overflow = Outcome::ModelFailed { error: overflow, usage: usage(1, 0, 0) };
-    let summary =
-        Summarised { result: Ok("notes".into()), usage: usage(1, 1, 1), duration: Millis(1) };
+    let overflow = Outcome::ModelFailed { error: overflow, usage: usage(1, 0, 0), cost: None };
+    let summary = notes();
     let two = vec![look(0), look(1)];
     let mixed = vec![ask_scout("t"), look(1)];
     let write = vec![raw_call("write", "{}")];
@@ -86,7 +95,7 @@ fn the_brain_is_asked_in_each_of_twelve_phases() {
         (
             manual(),
             vec![start("go"), calls(1, write.clone()), says_to(0, Verdict::Approve)],
-            begun(&["approved_call"]),
+            begun(&[]),
         ),
         (manual(), vec![start("go"), calls(1, write), cancel()], begun(&["human_abort"])),
         (

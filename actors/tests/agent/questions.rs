@@ -1,7 +1,7 @@
 //! Questions for words: of a call to the user, of a subagent to its parent, of the brain.
 
 use kinfolk_actors::agent::{
-    AgentState, Command, Key, Outcome, Refusal, RunStanding, Steer, Verdict,
+    AgentState, Command, Key, Outcome, REMEMBERED, Refusal, RunStanding, Steer, Verdict,
 };
 use kinfolk_actors::brain::{Brain, StepContext};
 use kinfolk_actors::call::{CallKind, CallResult, CallStatus};
@@ -221,4 +221,20 @@ fn a_parked_brain_is_ended_by_a_cancel_and_its_question_is_withdrawn() {
     assert_eq!(lead.outstanding(), vec![]);
     lead.finished();
     lead.check_refused(&answers(0, "late"), &Refusal::StaleAnswer(ask(0)));
+}
+
+/// What stays of many questions: the newest, and how they were settled.
+#[test]
+fn settled_questions_are_forgotten_and_an_answer_to_an_old_one_is_stale() {
+    const MANY: u32 = 600;
+    let mut lead = Bench::lead(full()).given(&[start("go")]);
+    for n in 0..MANY {
+        let question = raw_call(ASK_USER, &json!({ "question": n.to_string() }).to_string());
+        lead = lead.given(&[calls(n + 1, vec![question]), answers(n, "yes")]);
+    }
+    assert_eq!((lead.state.asks.len(), lead.state.run.asked), (0, MANY));
+    assert_eq!(lead.state.run.settled.iter().count(), REMEMBERED);
+    lead.check_refused(&answers(MANY - 1, "no"), &Refusal::AlreadyAnswered(ask(MANY - 1)));
+    lead.check_refused(&answers(0, "no"), &Refusal::StaleAnswer(ask(0)));
+    lead.check_refused(&answers(MANY, "no"), &Refusal::UnknownAsk(ask(MANY)));
 }

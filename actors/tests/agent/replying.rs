@@ -4,7 +4,7 @@ use kinfolk_actors::agent::MAX_CALLS;
 use kinfolk_actors::agent::RawCall;
 use kinfolk_actors::call::{CallKind, CallStatus};
 use kinfolk_actors::event::Finish;
-use kinfolk_actors::family::{CALL_SUBAGENT, Family};
+use kinfolk_actors::family::{CALL_SUBAGENT, Family, SubagentSpec};
 
 use crate::bench::{Bench, runs, thinks, waits_for_lease};
 use crate::fixture::*;
@@ -138,6 +138,24 @@ fn a_subagent_call_that_names_nobody_or_does_not_fit_gets_its_result() {
     let text = "the arguments of `call_subagent` do not fit: missing field `task`";
     let no_task = raw_call(CALL_SUBAGENT, r#"{"agent":"scout"}"#);
     check_refusal(family(), no_task, CallStatus::Malformed, text);
+}
+
+#[test]
+fn the_error_of_an_unknown_subagent_names_what_the_prompt_names_and_no_more() {
+    let mut family = family();
+    let scout = family.subagents[0].clone();
+    family.subagents.push(SubagentSpec { name: "worker".into(), ..scout.clone() });
+    let hidden = SubagentSpec { name: "hidden".into(), internal: true, ..scout };
+    family.subagents.push(hidden);
+    family.caps.max_depth = 2;
+    let nobody = raw_call(CALL_SUBAGENT, r#"{"agent":"ghost","task":"t"}"#);
+    let text = "there is no subagent `ghost`; the subagents are: scout, worker";
+    check_refusal(family.clone(), nobody.clone(), CallStatus::Error, text);
+    // A scout is not told of itself.
+    let started = scout_started(1, &proposed(0, &ask_scout("t"), CallKind::Subagent), "t");
+    let child = Bench::subagent(started, family).given(&[recovered(1), calls(1, vec![nobody])]);
+    let told = &child.results()[0].1;
+    assert_eq!(told, "there is no subagent `ghost`; the subagents are: worker");
 }
 
 #[test]

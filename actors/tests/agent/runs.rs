@@ -19,7 +19,7 @@ fn ends() -> [(&'static str, Vec<Command>); 3] {
     let reported = reported_by(report(&started, "found"));
     let came_back = settle(Key::Child(id(1)), reported);
     let error = Failure::new(ErrorCode::ModelQuota, "no money left");
-    let failed = Outcome::ModelFailed { error, usage: Usage::default() };
+    let failed = Outcome::ModelFailed { error, usage: Usage::default(), cost: None };
     [
         ("completed", vec![came_back.clone(), says(2, "done")]),
         ("failed", vec![came_back, settle(Key::Model(RequestNo(2)), failed)]),

@@ -1,9 +1,10 @@
 //! How outcomes come back: in any order, exactly once, and only where they fit.
 
-use kinfolk_actors::agent::{Key, Outcome, Refusal};
+use kinfolk_actors::agent::{Key, Outcome, Refusal, Timer, Verdict};
 use kinfolk_actors::call::{CallKind, CallResult, CallStatus};
 use kinfolk_actors::event::{FinishReason, Outcome as End};
 use kinfolk_actors::failure::{ErrorCode, Failure};
+use kinfolk_actors::family::Family;
 use kinfolk_actors::id::{AgentId, CallId, RequestNo};
 use kinfolk_actors::time::Millis;
 use kinfolk_actors::usage::Usage;
@@ -94,7 +95,7 @@ fn an_outcome_that_the_work_cannot_have_is_a_misfit() {
 
 fn model_down() -> Outcome {
     let error = Failure::new(ErrorCode::ModelUnreachable, "no connection");
-    Outcome::ModelFailed { error, usage: usage(3, 20, 0) }
+    Outcome::ModelFailed { error, usage: usage(3, 20, 0), cost: None }
 }
 
 #[test]
@@ -183,4 +184,20 @@ fn the_sums_hold_the_whole_family_and_the_last_reply() {
         finished.agents.iter().map(|sums| (sums.agent, &*sums.name, sums.usage)).collect();
     assert_eq!(by_agent, [(AgentId(0), "lead", leads), (AgentId(1), "scout", scouts)]);
     assert_eq!(finished.usage, Usage { turns: 3, tool_calls: 2, ..usage(3, 30, 15) });
+}
+
+#[test]
+fn a_timer_that_is_lost_changes_nothing_and_is_set_again() {
+    for outcome in [Outcome::Gone, Outcome::Panicked { message: "oh".into() }] {
+        let family = Family { approval_timeout: Some(Millis(50)), ..manual() };
+        let mut lead =
+            Bench::lead(family).given(&[start("go"), calls(1, vec![raw_call("write", "{}")])]);
+        let key = Key::Timer(Timer::Ask(ask(0)));
+        let before = lead.outstanding();
+        assert_eq!(lead.keys(), [key]);
+        lead.check(&settle(key, outcome.clone()), &[], &before);
+        // One that is not waited for is stale as ever.
+        lead.take(&says_to(0, Verdict::Deny)).unwrap();
+        lead.check_refused(&settle(key, outcome), &Refusal::Stale(key));
+    }
 }

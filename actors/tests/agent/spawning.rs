@@ -271,6 +271,8 @@ fn f07_i_many_large_reports_never_make_a_request_larger_than_the_window() {
     assert_eq!(lead.keys(), [Key::Summary(1)], "they are summed up before they are sent");
     let summarised = kinfolk_actors::agent::Summarised {
         result: Ok("Goal: all".into()),
+        fallback: None,
+        cost: None,
         usage: usage(1, 10, 5),
         duration: Default::default(),
     };
@@ -294,4 +296,30 @@ fn f07_iii_depth_ends_where_it_should() {
     assert_eq!(deepest.outstanding(), thinks(2));
     let statuses: Vec<_> = deepest.settled().values().map(|result| result.status).collect();
     assert_eq!(statuses, [CallStatus::Limit; 2]);
+}
+
+#[test]
+fn f07_iii_a_storm_of_spawns_stays_within_the_caps() {
+    let family =
+        Family { caps: Caps { max_subagents: 6, max_parallel: 3, max_depth: 1 }, ..full() };
+    let storm = |n: u32| calls(n, (0..20).map(|part| spawn(&format!("{n}.{part}"))).collect());
+    let mut lead = Bench::lead(family).given(&[start("go")]);
+    for (request, expected) in [(1, 3), (2, 3), (3, 0)] {
+        lead.take(&storm(request)).unwrap();
+        let at_work = lead.keys().into_iter().filter(|key| matches!(key, Key::Child(_)));
+        let at_work: Vec<Key> = at_work.collect();
+        assert_eq!(at_work.len(), expected);
+        for key in at_work {
+            let started = lead.journal.iter().find_map(|event| match event {
+                Event::SubagentStarted(started) if Key::Child(started.for_call) == key => {
+                    Some(report(started, "done"))
+                }
+                _ => None,
+            });
+            lead.take(&settle(key, reported_by(started.unwrap()))).unwrap();
+        }
+    }
+    let results = lead.settled();
+    let refused = results.values().filter(|result| result.status == CallStatus::Limit).count();
+    assert_eq!((refused, results.len()), (54, 60));
 }

@@ -60,7 +60,8 @@ fn the_last_answer_takes_no_more_words_but_the_next_run_does() {
     lead.take(&says(1, "all")).unwrap();
     lead.finished();
     lead.next_run(2);
-    let queued = Start { input: "".into(), kind: RunKind::Queued, parent_run: None };
+    let queued =
+        Start { input: "".into(), kind: RunKind::Queued, parent_run: None, prepared_at: None };
     lead.take(&Command::Start(queued)).unwrap();
     assert_eq!(texts(&lead)[..3], ["go", texts(&lead)[1].as_str(), "said all"]);
     assert!(texts(&lead).contains(&"next".to_owned()));
@@ -90,7 +91,8 @@ fn queued_input_makes_the_run_give_way_after_the_round_and_starts_the_next() {
     let end = (finished.outcome, finished.finish_reason);
     assert_eq!(end, (End::PartialSuccess, FinishReason::QueuedMessageInterrupt));
     lead.next_run(2);
-    let queued = Start { input: "".into(), kind: RunKind::Queued, parent_run: None };
+    let queued =
+        Start { input: "".into(), kind: RunKind::Queued, parent_run: None, prepared_at: None };
     let events = lead.take(&Command::Start(queued.clone())).unwrap();
     let Event::RunStarted(started) = &events[0] else { panic!("{events:?}") };
     assert_eq!((&*started.input, started.kind), ("first\n\nsecond", RunKind::Queued));
@@ -145,4 +147,16 @@ fn tools_that_were_held_back_are_offered_once_they_are_activated() {
     lead.next_run(2);
     let lead = lead.given(&[start("more")]);
     assert!(!offered(&lead));
+}
+
+#[test]
+fn a_wish_to_compact_needs_something_to_compact() {
+    let mut fresh = Bench::lead(full()).given(&[start("go")]);
+    fresh.check_refused(&Command::Compact, &Refusal::NothingToCompact);
+    let look = raw_call("look", "{}");
+    let long = "abc ".repeat(4_000);
+    let mut lead =
+        Bench::lead(full()).given(&[start("go"), calls(1, vec![look]), done(id(0), &long)]);
+    assert_eq!(lead.take(&Command::Compact), Ok(vec![Event::CompactionAsked]));
+    assert!(lead.state.run.compact_asked);
 }

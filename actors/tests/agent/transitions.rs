@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use kinfolk_actors::agent::{
-    AgentMachine, Command, Deliver, Key, Outcome, RawCall, Steer, Summarised, Timer, Verdict,
-    failed,
+    AgentMachine, Audited, Command, Deliver, Key, Outcome, RawCall, Steer, Summarised, Timer,
+    Verdict, failed,
 };
 use kinfolk_actors::call::{CallKind, CallStatus};
 use kinfolk_actors::event::{Event, Message, SubagentStarted};
@@ -117,9 +117,15 @@ fn awaiting_parent(started: &SubagentStarted) -> Bench {
 fn more_commands() -> Vec<(&'static str, Command)> {
     let timer = |timer| settle(Key::Timer(timer), Outcome::Fired);
     let overflow = Failure::new(ErrorCode::ModelContextOverflow, "too large");
-    let overflow = Outcome::ModelFailed { error: overflow, usage: Usage::default() };
+    let overflow = Outcome::ModelFailed { error: overflow, usage: Usage::default(), cost: None };
     let summed = |result| {
-        let summarised = Summarised { result, usage: Usage::default(), duration: Millis(1) };
+        let summarised = Summarised {
+            result,
+            fallback: None,
+            cost: None,
+            usage: Usage::default(),
+            duration: Millis(1),
+        };
         settle(Key::Summary(1), Outcome::Summarised(summarised))
     };
     let failed = Failure::new(ErrorCode::CompactionFailed, "empty");
@@ -142,8 +148,8 @@ fn more_commands() -> Vec<(&'static str, Command)> {
         ("resume", resume()),
         ("model: too large", settle(Key::Model(RequestNo(1)), overflow)),
         ("tool: deferred", settle(Key::Tool(id(0)), Outcome::Deferred)),
-        ("audit: fine", settle(Key::Audit(id(0)), Outcome::Audited { intervene: false })),
-        ("audit: a person", settle(Key::Audit(id(0)), Outcome::Audited { intervene: true })),
+        ("audit: fine", settle(Key::Audit(id(0)), Outcome::Audited(Audited::Fine))),
+        ("audit: a person", settle(Key::Audit(id(0)), Outcome::Audited(Audited::Intervene))),
         ("tell: told", settle(Key::Tell(id(1)), Outcome::Told { refused: None })),
         ("child: asks", settle(Key::Child(id(0)), asks)),
         ("summary: written", summed(Ok("notes".into()))),
@@ -163,6 +169,7 @@ fn commands() -> Vec<(&'static str, Command)> {
     let down = || Outcome::ModelFailed {
         error: Failure::new(ErrorCode::ModelUnreachable, "no connection"),
         usage: Usage::default(),
+        cost: None,
     };
     let request = Key::Model(RequestNo(1));
     let panicked = || Outcome::Panicked { message: "oh".into() };
@@ -249,6 +256,7 @@ fn event_name(event: &Event) -> String {
         Event::ApprovalSettled(settled) => format!("approval_settled {:?}", settled.decision),
         Event::QuestionAsked(asked) => format!("question_asked {:?}", asked.kind),
         Event::QuestionAnswered(_) => "question_answered".to_owned(),
+        Event::QuestionWithdrawn { .. } => "question_withdrawn".to_owned(),
         Event::CompactionAsked => "compaction_asked".to_owned(),
         Event::InterruptAsked { .. } => "interrupt_asked".to_owned(),
         Event::CompactionStarted(started) => format!("compaction_started {:?}", started.trigger),

@@ -1,87 +1,87 @@
-//! The cases of the catalogue that pure functions decide, by their numbers.
+//! The cases of `docs/cases.md` that are about compaction, by their ids.
 
 use std::sync::Arc;
 
 use kinfolk_actors::compaction::cut::{Cut, Room, cut};
 use kinfolk_actors::compaction::summary::{Asked, Unusable};
-use kinfolk_actors::compaction::trigger::{is_due, threshold as limit};
-use kinfolk_actors::compaction::{ContextFull, NothingToCompact, Trigger};
+use kinfolk_actors::compaction::trigger::threshold as limit;
+use kinfolk_actors::compaction::{ContextFull, NothingToCompact};
 use kinfolk_actors::context::{ModelRequest, RequestMessage, messages};
 use kinfolk_actors::estimate::RequestSize;
-use kinfolk_actors::event::{Finish, Reply};
+use kinfolk_actors::event::{Event, Finish, Reply};
+use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::family::ToolChoice;
 use kinfolk_actors::transcript::{Entry, Said, SettledTurn, Transcript};
-use kinfolk_actors::usage::Usage;
 use serde::Deserialize;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Setting};
 use crate::fixture::*;
 
-fn full_of_fixed_text() -> Bench {
-    let mut bench = Bench::new(profile(32_000, 0));
-    bench.base.system = words(19_000);
-    bench.base.tools = Arc::from([tool(10_000)]);
-    bench
+/// A head of so many tokens beside its tools, in a window of 32,000.
+fn full_of_fixed_text(system: u64) -> Setting {
+    let (system, tools) = (words(system), vec![tool(10_000)]);
+    Setting { system, tools, ..Setting::new(profile(32_000, 0)) }
+}
+
+/// A task, and turns whose results have so many tokens each.
+fn task(turns: u32, tokens: u64) -> Vec<Entry> {
+    let turns = (0..turns).map(|n| turn(n, &[tokens]));
+    std::iter::once(user("The task")).chain(turns).collect()
+}
+
+#[track_caller]
+fn assert_full(bench: &Bench, why: ContextFull) {
+    let expected = Failure::new(ErrorCode::ContextFull, why.to_string());
+    assert_eq!(bench.error(), Some(&expected));
 }
 
 #[test]
 fn d01_a_context_that_is_full_of_fixed_text_ends_at_once() {
-    let mut bench = full_of_fixed_text();
-    bench.add(user("Do it"));
-    assert_eq!(bench.go(text("done")), Err(ContextFull::NothingLeft));
+    let mut bench = Bench::new(&full_of_fixed_text(19_000), []);
+    bench.start("Do it");
+    assert_full(&bench, ContextFull::NothingLeft);
     assert_eq!(bench.sent.len(), 0);
 }
 
 #[test]
 fn d01_compactions_that_gain_nothing_end_after_two_and_a_message_re_arms() {
-    let mut bench = full_of_fixed_text();
-    let said = |text: &str, n: u32| [user(text), turn(n, &[400])];
-    said("First", 1).into_iter().chain(said("Second", 2)).for_each(|entry| bench.add(entry));
-    assert_eq!(bench.go(text("done")), Err(ContextFull::NothingLeft));
+    let mut bench = Bench::new(&full_of_fixed_text(19_000), task(1, 400));
+    bench.start("Second");
+    assert_full(&bench, ContextFull::NothingLeft);
     assert_eq!((bench.sent.len(), &*bench.compactions), (1, &[Ok(())][..]));
 
-    // A summariser that says nothing: the history stays, each try counts.
-    let mut bench = full_of_fixed_text();
+    // A summariser that says nothing, for a request that no provider would take: the history stays,
+    // each try counts.
+    let mut bench = Bench::new(&full_of_fixed_text(22_000), task(1, 400));
     bench.summarise = |_, _| reply("", Finish::Stop);
-    said("First", 1).into_iter().chain(said("Second", 2)).for_each(|entry| bench.add(entry));
-    let before = bench.transcript.clone();
-    let ended = Err(ContextFull::NoGain { compactions: 2 });
-    assert_eq!(bench.go(text("done")), ended);
+    bench.start("Second");
+    assert_full(&bench, ContextFull::NoGain { compactions: 2 });
     assert_eq!(bench.compactions, [Err(Unusable::Empty), Err(Unusable::Empty)]);
-    assert_eq!((bench.sent.len(), &bench.transcript), (2, &before));
-    assert_eq!(bench.go(text("done")), ended, "it stays so");
-    assert_eq!(bench.sent.len(), 2);
-    bench.add(user("Third"));
-    assert_eq!(bench.go(text("done")), ended);
+    let expected = transcript(task(1, 400).into_iter().chain([user("Second")]));
+    assert_eq!((bench.sent.len(), &bench.state.transcript), (2, &expected));
+    bench.start("Third");
+    assert_full(&bench, ContextFull::NoGain { compactions: 2 });
     assert_eq!(bench.sent.len(), 4, "the message re-armed it");
 }
 
 #[test]
 fn d02_a_compaction_voids_the_usage_that_was_reported_before_it() {
-    let mut bench = Bench::new(profile(200_000, 0));
-    bench.settings = threshold(150_000);
-    bench.add(user("Task"));
-    (0..17).for_each(|n| bench.add(turn(n, &[8_000])));
-    let usage = Usage { input_tokens: 170_000, output_tokens: 0, ..Usage::default() };
-    bench.size.replied(&usage);
-    assert_eq!(bench.next_size(), 170_000);
-    let kept = list(&bench.transcript)[16..].to_vec();
-    assert_eq!(bench.go(text("done")), Ok(()));
-    assert_eq!(bench.compactions, [Ok(())], "exactly one");
-    assert_eq!(list(&bench.transcript)[2..4], kept[..], "what is kept is intact");
-    // The same after a restart: state is stored and read back.
-    let mut bench = Bench::new(profile(200_000, 0));
-    bench.settings = threshold(150_000);
-    bench.add(user("Task"));
-    (0..17).for_each(|n| bench.add(turn(n, &[8_000])));
-    bench.size.replied(&usage);
-    bench.compact(Trigger::Threshold).unwrap();
-    let json = serde_json::to_string(&bench.size).unwrap();
-    bench.size = serde_json::from_str(&json).unwrap();
+    let setting = Setting { threshold: Some(150_000), ..Setting::new(profile(200_000, 0)) };
+    let mut bench = Bench::new(&setting, task(16, 8_000));
+    bench.start("Go on");
+    bench.reports = Some(170_000);
+    bench.reads(8_000);
+    assert_eq!(bench.compactions, [Ok(())]);
+    // The whole request is estimated anew, by its parts as by its text.
     let estimate = RequestSize::of(&bench.request()).total();
-    assert_eq!(bench.next_size(), estimate);
+    assert_eq!(bench.estimated(), estimate);
     assert!(estimate < 30_000, "{estimate}");
-    assert!(!is_due(bench.next_size(), limit(&bench.profile, &bench.settings)));
+    let newest = list(&bench.state.transcript).pop().unwrap();
+    assert!(matches!(&*newest, Entry::Turn(turn) if turn.calls[0].1.text.len() == 32_000));
+    let mut bench = bench.restarted();
+    bench.reads(8_000);
+    bench.says("done");
+    assert_eq!(bench.compactions, [Ok(())], "exactly one");
 }
 
 #[derive(Deserialize)]
@@ -168,17 +168,17 @@ fn d03_corners_of_the_cut() {
 
 #[test]
 fn d04_every_summary_request_fits_its_own_model() {
-    for (summariser, model) in [(10_000, None), (4_000, Some("openai:small"))] {
-        let mut bench = Bench::new(profile(10_000, 1_000));
-        bench.summariser = profile(summariser, 500);
-        bench.settings.model = model.map(Arc::from);
-        bench.add(user("The task"));
-        (0..10).for_each(|n| bench.add(turn(n, &[4_000])));
-        assert_eq!(bench.go(text("done")), Ok(()));
+    for (room, summariser) in [(9_000, None), (3_500, Some(("openai:small", profile(4_000, 500))))]
+    {
+        let model = summariser.as_ref().map_or("openai:large", |(name, _)| *name);
+        let setting = Setting { summariser, ..Setting::new(profile(10_000, 1_000)) };
+        let mut bench = Bench::new(&setting, task(10, 4_000));
+        bench.start("Go on");
+        bench.says("done");
         assert_eq!(bench.compactions, [Ok(())], "applied once");
         let [asked, next] = &bench.sent[..] else { panic!("{} requests", bench.sent.len()) };
-        assert!(RequestSize::of(asked).total() <= summariser - 500);
-        assert_eq!(&*asked.model, model.unwrap_or("openai:large"));
+        assert!(RequestSize::of(asked).total() <= room);
+        assert_eq!(&*asked.model, model);
         assert_accepted(&asked.messages);
         assert_eq!(inputs(&asked.messages)[0], "The task");
         assert!(RequestSize::of(next).total() <= 10_000);
@@ -187,15 +187,19 @@ fn d04_every_summary_request_fits_its_own_model() {
 
 #[test]
 fn d04_where_not_even_the_smallest_request_fits_the_history_is_untouched() {
-    let mut bench = Bench::new(profile(10_000, 1_000));
-    bench.summariser = profile(700, 500);
-    bench.settings.model = Some("openai:tiny".into());
-    bench.add(user("The task"));
-    (0..10).for_each(|n| bench.add(turn(n, &[4_000])));
-    let before = bench.transcript.clone();
-    let ended = bench.go(text("done"));
-    assert!(matches!(ended, Err(ContextFull::SummaryTooLarge { room: 200, .. })), "{ended:?}");
-    assert_eq!((bench.sent.len(), bench.transcript), (0, before));
+    let summariser = Some(("openai:tiny", profile(700, 500)));
+    let setting = Setting { summariser, ..Setting::new(profile(10_000, 1_000)) };
+    let mut bench = Bench::new(&setting, task(10, 4_000));
+    bench.start("Go on");
+    assert_full(&bench, ContextFull::NoGain { compactions: 2 });
+    let reason = bench.journal.iter().find_map(|event| match event {
+        Event::CompactionFinished(finished) => finished.error.as_ref(),
+        _ => None,
+    });
+    let reason = &reason.unwrap().message;
+    assert!(reason.contains("model takes 200"), "{reason}");
+    let expected = transcript(task(10, 4_000).into_iter().chain([user("Go on")]));
+    assert_eq!((bench.sent.len(), bench.state.transcript), (0, expected));
 }
 
 fn a_bare_call(_: &ModelRequest, asked: Asked) -> Reply {
@@ -207,35 +211,30 @@ fn a_bare_call(_: &ModelRequest, asked: Asked) -> Reply {
 
 #[test]
 fn d05_a_summariser_that_calls_a_tool_is_asked_once_more() {
-    let mut bench = Bench::new(profile(32_000, 4_000));
+    let setting = Setting::new(profile(32_000, 4_000));
+    let mut bench = Bench::new(&setting, task(4, 7_000));
     bench.summarise = a_bare_call;
-    bench.add(user("The task"));
-    (0..4).for_each(|n| bench.add(turn(n, &[7_000])));
-    assert_eq!(bench.go(text("done")), Ok(()));
+    bench.start("Go on");
+    bench.says("done");
     assert_eq!(bench.compactions, [Ok(())]);
     let choices: Vec<ToolChoice> = bench.sent.iter().map(|sent| sent.tool_choice).collect();
     assert_eq!(choices, [ToolChoice::None, ToolChoice::None, ToolChoice::Auto]);
-    assert_eq!(bench.sent[0].tools, bench.base.tools, "the cached prefix holds the tools");
+    assert_eq!(*bench.sent[0].tools, *setting.tools, "the cached prefix holds the tools");
 
-    let mut bench = Bench::new(profile(32_000, 4_000));
+    let mut bench = Bench::new(&setting, task(4, 7_000));
     bench.summarise = |request, _| a_bare_call(request, Asked::First);
-    bench.add(user("The task"));
-    (0..4).for_each(|n| bench.add(turn(n, &[7_000])));
-    let before = bench.transcript.clone();
-    bench.compact(Trigger::Manual).unwrap();
+    bench.compact();
     assert_eq!(bench.compactions, [Err(Unusable::CalledTools)]);
-    assert_eq!((bench.sent.len(), bench.transcript), (2, before));
+    assert_eq!((bench.sent.len(), bench.state.transcript), (2, transcript(task(4, 7_000))));
 }
 
 #[test]
 fn d06_a_long_turn_is_compacted_within_it_and_keeps_its_task() {
-    let mut bench = Bench::new(profile(20_000, 2_000));
+    let mut bench = Bench::new(&Setting::new(profile(20_000, 2_000)), []);
     let task = "Read the six files and compare them";
-    bench.add(user(task));
-    for n in 0..6 {
-        assert_eq!(bench.go(turn(n, &[4_000])), Ok(()));
-    }
-    assert_eq!(bench.go(text("They differ")), Ok(()));
+    bench.start(task);
+    (0..6).for_each(|_| bench.reads(4_000));
+    bench.says("They differ");
     assert!(!bench.compactions.is_empty());
     assert!(bench.compactions.iter().all(Result::is_ok));
     for sent in &bench.sent {
@@ -243,26 +242,25 @@ fn d06_a_long_turn_is_compacted_within_it_and_keeps_its_task() {
         assert!(inputs(&sent.messages).contains(&task));
         assert_accepted(&sent.messages);
     }
-    assert_eq!(bench.transcript.last_text().map(|text| &**text), Some("They differ"));
+    assert_eq!(bench.state.transcript.last_text().map(|text| &**text), Some("They differ"));
 }
 
 #[test]
 fn d07_an_overflow_is_compacted_once_and_sent_again_once() {
-    let build = |provider_takes| {
-        let mut bench = Bench::new(profile(100_000, 4_000));
+    let start = |provider_takes| {
+        let mut bench = Bench::new(&Setting::new(profile(100_000, 4_000)), task(8, 7_000));
         bench.provider_takes = provider_takes;
-        bench.add(user("The task"));
-        (0..8).for_each(|n| bench.add(turn(n, &[7_000])));
+        bench.start("Go on");
         bench
     };
-    let mut bench = build(50_000);
-    assert_eq!(bench.go(text("done")), Ok(()));
+    let mut bench = start(50_000);
+    bench.says("done");
     let sizes: Vec<u64> = bench.sent.iter().map(|sent| RequestSize::of(sent).total()).collect();
     assert_eq!((sizes.len(), &*bench.compactions), (3, &[Ok(())][..]));
     assert!(sizes[0] > 50_000 && sizes[1..].iter().all(|size| *size <= 50_000), "{sizes:?}");
 
-    let mut bench = build(100);
-    assert_eq!(bench.go(text("done")), Err(ContextFull::StillRefused));
+    let bench = start(100);
+    assert_full(&bench, ContextFull::StillRefused);
     assert_eq!((bench.sent.len(), bench.compactions.len()), (3, 1));
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kinfolk_actors::call::{CallKind, CallResult, CallStatus, EffectClass, ProposedCall};
-use kinfolk_actors::compaction::CompactionSettings;
 use kinfolk_actors::context::{ModelRequest, RequestMessage, messages};
 use kinfolk_actors::event::{Finish, Reply};
 use kinfolk_actors::family::{ToolChoice, ToolSpec};
@@ -87,6 +86,7 @@ pub fn request(transcript: &Transcript) -> ModelRequest {
 
 pub fn reply(text: &str, finish: Finish) -> Reply {
     Reply {
+        cost: None,
         request: RequestNo(1),
         text: text.into(),
         calls: vec![],
@@ -100,10 +100,6 @@ pub fn reply(text: &str, finish: Finish) -> Reply {
 
 pub fn profile(window: u64, response: u64) -> ModelProfile {
     ModelProfile { window, response, ..ModelProfile::unknown() }
-}
-
-pub fn threshold(tokens: u64) -> CompactionSettings {
-    CompactionSettings { threshold: Some(tokens), ..CompactionSettings::default() }
 }
 
 /// What a strict provider checks: it starts with input, no reply is empty, each call has its

@@ -12,11 +12,8 @@ use kinfolk_actors::family::ToolChoice;
 use kinfolk_actors::transcript::{Entry, Said, SettledTurn, Transcript, newest_input};
 use proptest::prelude::*;
 
+use crate::cases_of_laws::cases;
 use crate::fixture::{self, *};
-
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
 
 /// Words, encoded data, wrapped lines, escapes, scripts of several bytes.
 fn any_text() -> impl Strategy<Value = String> {
@@ -97,7 +94,7 @@ fn texts(message: &RequestMessage) -> Vec<&str> {
 }
 
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(cases(10_000))]
 
     #[test]
     fn a_cut_keeps_whole_groups_within_the_room_and_summarises_something(
@@ -143,6 +140,19 @@ proptest! {
     }
 
     #[test]
+    fn estimates_lie_between_prose_and_encoded_data(text in any_text()) {
+        let bytes = text.len() as u64;
+        let (prose, json) = (estimate::prose(&text), estimate::json(&text));
+        prop_assert!(bytes.div_ceil(4) <= prose && prose <= json);
+        prop_assert!(json <= (bytes * 2).div_ceil(3));
+    }
+}
+
+// These build whole requests and texts: more cases would take most of the crate's time.
+proptest! {
+    #![proptest_config(cases(2_500))]
+
+    #[test]
     fn a_summary_request_fits_or_the_context_is_full(
         history in any_history(), room in 0_u64..9_000, other: bool, again: bool,
     ) {
@@ -164,14 +174,6 @@ proptest! {
                 check_summary_request(&ordinary, &request)?;
             }
         }
-    }
-
-    #[test]
-    fn estimates_lie_between_prose_and_encoded_data(text in any_text()) {
-        let bytes = text.len() as u64;
-        let (prose, json) = (estimate::prose(&text), estimate::json(&text));
-        prop_assert!(bytes.div_ceil(4) <= prose && prose <= json);
-        prop_assert!(json <= (bytes * 2).div_ceil(3));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod bench;
 mod cases;
+#[path = "../support/laws.rs"]
+mod cases_of_laws;
 mod fixture;
 mod laws;
 mod summaries;

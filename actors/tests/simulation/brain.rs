@@ -32,7 +32,7 @@ impl Brain for Wild {
             u64::from(state.run.requests),
             u64::from(state.run.calls),
             u64::try_from(state.transcript.len()).unwrap(),
-            u64::try_from(state.asks.len()).unwrap(),
+            u64::from(state.run.asked),
             u64::from(state.run.compactions),
         ];
         let place = StepContext::PHASES.iter().position(|name| *name == context.name()).unwrap();

@@ -60,3 +60,28 @@ pub fn table() -> String {
     let reached = REACHED.lock().unwrap();
     reached.iter().map(|((kind, what), times)| format!("{kind} {what}: {times}\n")).collect()
 }
+
+/// The names of an enum's variants, all of them: one that is missing here does not compile. What no
+/// story can reach stands behind `except`.
+macro_rules! variants {
+    ($type:ident { $($name:ident),+ $(,)? } $(except { $($never:ident),+ $(,)? })?) => {{
+        const _: fn(&$type) = |value| match value {
+            $($type::$name { .. } => {})+
+            $($($type::$never { .. } => {})+)?
+        };
+        &[$(stringify!($name)),+] as &[&str]
+    }};
+}
+pub(crate) use variants;
+
+/// A variant's name as words of the public events are written: `ToolCalls` is `tool_calls`.
+pub fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}

@@ -12,7 +12,7 @@ use kinfolk_actors::failure::{ErrorCode, Failure};
 use kinfolk_actors::id::{AgentId, AskId, CallId, RunId};
 use kinfolk_actors::limits::Limits;
 use kinfolk_actors::machine::Demand;
-use kinfolk_actors::time::Millis;
+use kinfolk_actors::time::{Millis, Timestamp};
 use uuid::Uuid;
 
 use crate::invariant::Fault;
@@ -82,7 +82,11 @@ impl World {
         };
         let input = self.word("input");
         let agent = if self.dice.one_in(40) { self.any_agent() } else { AgentId::LEAD };
-        self.command(agent, &Command::Start(Start { input, kind, parent_run: None }), false);
+        self.command(
+            agent,
+            &Command::Start(Start { input, kind, parent_run: None, prepared_at: None }),
+            false,
+        );
     }
 
     /// Something comes out as it cannot.
@@ -116,7 +120,8 @@ impl World {
                 told || self.lost.contains(&started.subagent) || self.dice.one_in(60)
             }
             Work::Timer { timer: Timer::Closing | Timer::Deadline, .. } => self.dice.one_in(20),
-            Work::Timer { timer: Timer::Call(_), .. } => true,
+            // No story waits for the end of time.
+            Work::Timer { timer: Timer::Call(_), at } => *at != Some(Timestamp(u64::MAX)),
             Work::Timer { timer: Timer::Ask(_), .. } => self.dice.one_in(8),
             Work::Model { .. }
             | Work::Tool { .. }
@@ -194,10 +199,14 @@ impl World {
     fn answer_one(&mut self) {
         let mut asks: Vec<(AskId, bool)> = vec![];
         for loaded in self.loaded.values() {
-            for (id, ask) in &loaded.state.asks {
-                let words = matches!(ask.about, About::Words { .. });
-                if ask.settled.is_none() || self.dice.one_in(6) {
-                    asks.push((*id, words));
+            for (id, ask) in loaded.state.open_asks() {
+                asks.push((id, matches!(ask.about, About::Words { .. })));
+            }
+            // Those that wait no more are answered again now and then.
+            for n in 0..loaded.state.run.asked {
+                let id = AskId { run: loaded.machine.run, agent: loaded.machine.id(), n };
+                if !loaded.state.asks.contains_key(&id) && self.dice.one_in(6) {
+                    asks.push((id, self.dice.one_in(2)));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_actors::agent::{About, Outcome, RawCall, RawReply, Summarised, Work};
+use kinfolk_actors::agent::{About, Audited, Outcome, RawCall, RawReply, Summarised, Work};
 use kinfolk_actors::call::CallStatus;
 use kinfolk_actors::event::{Finish, Outcome as End};
 use kinfolk_actors::failure::{ErrorCode, Failure};
@@ -16,6 +16,7 @@ use kinfolk_actors::time::Millis;
 use kinfolk_actors::usage::Usage;
 use serde_json::json;
 
+use crate::coverage::note;
 use crate::setting::MODEL;
 use crate::world::{Ready, World};
 
@@ -42,8 +43,8 @@ pub fn any(world: &mut World, ready: &Ready) -> Outcome {
         Work::Tool { .. } if world.dice.one_in(8) => Outcome::Deferred,
         Work::Tool { name, .. } => tool(world, name),
         Work::Lease { .. } => Outcome::Leased,
-        Work::Audit { .. } => Outcome::Audited { intervene: world.dice.one_in(2) },
-        Work::Summary { .. } => summary(world),
+        Work::Audit { .. } => Outcome::Audited(audited(world)),
+        Work::Summary { .. } => summary(world, ready.agent),
         Work::Child { .. } | Work::Tell { .. } | Work::Timer { .. } => Outcome::Gone,
     }
 }
@@ -58,8 +59,8 @@ pub fn well(world: &mut World, ready: &Ready) -> Outcome {
         }
         Work::Tool { name, .. } => tool(world, name),
         Work::Lease { .. } => Outcome::Leased,
-        Work::Audit { .. } => Outcome::Audited { intervene: false },
-        Work::Summary { .. } => summarised(Ok("notes".into())),
+        Work::Audit { .. } => Outcome::Audited(Audited::Fine),
+        Work::Summary { .. } => summarised(world, ready.agent, Ok("notes".into())),
         Work::Child { .. } | Work::Tell { .. } | Work::Timer { .. } => Outcome::Gone,
     }
 }
@@ -72,6 +73,10 @@ pub fn lost(world: &mut World) -> Outcome {
     }
 }
 
+fn audited(world: &mut World) -> Audited {
+    world.dice.one_of(&[Audited::Fine, Audited::Intervene, Audited::Unregistered])
+}
+
 fn model_failed(world: &mut World) -> Outcome {
     let code = world.dice.one_of(&[0, 0, 1, 2, 3]);
     let code = match code {
@@ -80,7 +85,7 @@ fn model_failed(world: &mut World) -> Outcome {
         2 => ErrorCode::ModelQuota,
         _ => ErrorCode::ModelTruncated,
     };
-    Outcome::ModelFailed { error: Failure::new(code, "it failed"), usage: usage(7, 0) }
+    Outcome::ModelFailed { error: Failure::new(code, "it failed"), usage: usage(7, 0), cost: None }
 }
 
 fn tool(world: &mut World, name: &str) -> Outcome {
@@ -97,19 +102,27 @@ fn tool(world: &mut World, name: &str) -> Outcome {
         1 => "r".repeat(world.dice.index(1_500)).into(),
         _ => format!("{name} says nothing new").into(),
     };
-    Outcome::Tool { status, text, duration: Millis(world.dice.below(900)) }
+    Outcome::Tool { status, text, duration: duration(world, 900) }
 }
 
-fn summary(world: &mut World) -> Outcome {
-    match world.dice.below(8) {
-        0 => summarised(Err(Failure::new(ErrorCode::CompactionFailed, "it said nothing"))),
-        1 => summarised(Ok("n".repeat(9_000).into())),
-        _ => summarised(Ok("notes".into())),
-    }
+fn summary(world: &mut World, agent: AgentId) -> Outcome {
+    let result = match world.dice.below(8) {
+        0 => Err(Failure::new(ErrorCode::CompactionFailed, "it said nothing")),
+        1 => Ok("n".repeat(9_000).into()),
+        _ => Ok("notes".into()),
+    };
+    summarised(world, agent, result)
 }
 
-fn summarised(result: Result<Arc<str>, Failure>) -> Outcome {
-    Outcome::Summarised(Summarised { result, usage: usage(30, 9), duration: Millis(5) })
+/// A summary takes what is set aside for it, and another try what there is room for besides.
+fn summarised(world: &mut World, agent: AgentId, result: Result<Arc<str>, Failure>) -> Outcome {
+    let compaction = world.state(agent).and_then(|state| state.compaction());
+    let most = compaction.map_or(9, |compaction| compaction.max_output);
+    let input = world.state(agent).map_or(30, |state| state.transcript.tokens());
+    let last = usage(input, 1 + world.dice.below(most.max(1)));
+    let usage = retried(world, agent, last);
+    let (fallback, cost) = (None, None);
+    Outcome::Summarised(Summarised { result, fallback, usage, cost, duration: Millis(5) })
 }
 
 fn reply(world: &mut World, agent: AgentId) -> RawReply {
@@ -117,6 +130,9 @@ fn reply(world: &mut World, agent: AgentId) -> RawReply {
     let count = if many { 12 } else { 4 };
     let count = world.dice.below(count);
     let mut calls: Vec<RawCall> = (0..count).map(|_| call(world, agent)).collect();
+    if let Some(again) = stubborn(world, agent) {
+        return said(world, agent, "again".into(), vec![again]);
+    }
     if world.dice.one_in(6)
         && let Some(first) = calls.first().cloned()
     {
@@ -139,6 +155,16 @@ fn reply(world: &mut World, agent: AgentId) -> RawReply {
     said(world, agent, text, calls)
 }
 
+/// The one call of the last turn once more: a model that goes round in circles.
+fn stubborn(world: &mut World, agent: AgentId) -> Option<RawCall> {
+    let state = world.state(agent)?;
+    let last = match state.transcript.last_turn()?.calls.as_slice() {
+        [(last, _)] => raw(&last.name, &last.arguments),
+        _ => return None,
+    };
+    (world.dice.below(5) < 4).then_some(last)
+}
+
 fn said(world: &mut World, agent: AgentId, text: Arc<str>, calls: Vec<RawCall>) -> RawReply {
     let finish = match (world.dice.below(40), calls.is_empty()) {
         (0, _) => Finish::Length,
@@ -154,8 +180,33 @@ fn said(world: &mut World, agent: AgentId, text: Arc<str>, calls: Vec<RawCall>) 
         _ => usage(tokens, 1 + world.dice.below(cap.clamp(1, 200))),
     };
     let opaque = world.dice.one_in(5).then(|| world.word("{\"signed\":1}"));
-    let duration = Millis(world.dice.below(2_000));
-    RawReply { text, calls, finish, usage: used, model: MODEL.into(), duration, opaque }
+    let duration = duration(world, 2_000);
+    // Some tries failed before it, as far as there was room for one more.
+    let used = retried(world, agent, used);
+    let model = MODEL.into();
+    RawReply { text, calls, finish, usage: used, cost: None, model, duration, opaque }
+}
+
+/// The usage with that of tries that failed before: a runtime sends again what the ledger has room
+/// for.
+fn retried(world: &mut World, agent: AgentId, mut last: Usage) -> Usage {
+    let mut failed = Usage::default();
+    while world.dice.one_in(4) {
+        let mut more = failed;
+        more.add(&last);
+        let Ok(most) = world.ledger.plan_retry(agent, MODEL, &more, None) else { break };
+        note("case", "retried");
+        failed = more;
+        last.output_tokens = last.output_tokens.min(most.unwrap_or(u64::MAX));
+    }
+    failed.add(&last);
+    failed
+}
+
+/// How long something says that it took: now and then more than there is.
+fn duration(world: &mut World, below: u64) -> Millis {
+    let usual = world.dice.below(below);
+    Millis(if world.dice.one_in(40) { u64::MAX } else { usual })
 }
 
 fn raw(name: &str, arguments: &str) -> RawCall {
@@ -224,7 +275,10 @@ fn to_a_child(world: &mut World, agent: AgentId) -> RawCall {
         0 => raw(STOP_SUBAGENT, &json!({ "subagent": child }).to_string()),
         1 | 2 if world.dice.one_in(4) => raw(WAIT_SUBAGENTS, "{}"),
         1 | 2 => {
-            let wait = json!({ "subagents": [child], "timeout": world.dice.below(30) });
+            // The longest wait that can be written is one that a model may write.
+            let short = world.dice.below(30);
+            let timeout = if world.dice.one_in(8) { u64::MAX } else { short };
+            let wait = json!({ "subagents": [child], "timeout": timeout });
             raw(WAIT_SUBAGENTS, &wait.to_string())
         }
         _ => {

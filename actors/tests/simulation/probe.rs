@@ -1,7 +1,8 @@
 //! Questions to a state beside its story: what would follow if this came now?
 
 use kinfolk_actors::agent::{
-    AgentMachine, AgentState, Command, Key, Outcome, RawCall, RawReply, Refusal, Summarised,
+    AgentMachine, AgentState, Audited, Command, Key, Outcome, RawCall, RawReply, Refusal,
+    Summarised,
 };
 use kinfolk_actors::call::CallStatus;
 use kinfolk_actors::event::{Finish, FinishReason, Outcome as End, SubagentFinished};
@@ -28,7 +29,13 @@ pub fn outcomes(step: &Step) -> Vec<Outcome> {
     let error = Failure::new(ErrorCode::ModelTimeout, "slow");
     let overflow = Failure::new(ErrorCode::ModelContextOverflow, "too large");
     let summarised = |result| {
-        Outcome::Summarised(Summarised { result, usage: Usage::default(), duration: Millis(1) })
+        Outcome::Summarised(Summarised {
+            result,
+            fallback: None,
+            cost: None,
+            usage: Usage::default(),
+            duration: Millis(1),
+        })
     };
     let call = |name: &str, arguments: &str| RawCall {
         provider_id: "".into(),
@@ -49,13 +56,14 @@ pub fn outcomes(step: &Step) -> Vec<Outcome> {
     vec![
         Outcome::Replied(replied("text", vec![])),
         Outcome::Replied(replied("", batch)),
-        Outcome::ModelFailed { error, usage: Usage::default() },
-        Outcome::ModelFailed { error: overflow, usage: Usage::default() },
+        Outcome::ModelFailed { error, usage: Usage::default(), cost: None },
+        Outcome::ModelFailed { error: overflow, usage: Usage::default(), cost: None },
         Outcome::Tool { status: CallStatus::Ok, text: "r".into(), duration: Millis(1) },
         Outcome::Deferred,
         Outcome::Leased,
-        Outcome::Audited { intervene: true },
-        Outcome::Audited { intervene: false },
+        Outcome::Audited(Audited::Intervene),
+        Outcome::Audited(Audited::Fine),
+        Outcome::Audited(Audited::Unregistered),
         Outcome::Child { report: Box::new(report), duration: Millis(1) },
         Outcome::ChildAsks { question, text: "which?".into() },
         Outcome::Told { refused: None },
@@ -70,6 +78,7 @@ pub fn outcomes(step: &Step) -> Vec<Outcome> {
 
 fn replied(text: &str, calls: Vec<RawCall>) -> RawReply {
     RawReply {
+        cost: None,
         text: text.into(),
         calls,
         finish: Finish::Stop,
@@ -86,12 +95,11 @@ pub fn fits(key: Key, outcome: &Outcome) -> bool {
         Outcome::Replied(_) | Outcome::ModelFailed { .. } => matches!(key, Key::Model(_)),
         Outcome::Tool { .. } | Outcome::Deferred => matches!(key, Key::Tool(_)),
         Outcome::Leased => matches!(key, Key::Lease(_)),
-        Outcome::Audited { .. } => matches!(key, Key::Audit(_)),
+        Outcome::Audited(_) => matches!(key, Key::Audit(_)),
         Outcome::Child { .. } | Outcome::ChildAsks { .. } => matches!(key, Key::Child(_)),
         Outcome::Told { .. } => matches!(key, Key::Tell(_)),
         Outcome::Summarised(_) => matches!(key, Key::Summary(_)),
         Outcome::Fired => matches!(key, Key::Timer(_)),
-        // A timer has nothing to say but that it fired; one that is gone is set again.
-        Outcome::Panicked { .. } | Outcome::Gone => !matches!(key, Key::Timer(_)),
+        Outcome::Panicked { .. } | Outcome::Gone => true,
     }
 }

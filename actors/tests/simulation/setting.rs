@@ -67,9 +67,10 @@ fn family(dice: &mut Dice, crowded: bool) -> Family {
         placement,
         internal: false,
     });
+    let lead = if dice.one_in(4) { limits(dice) } else { Limits::default() };
     let limited = dice.one_in(if crowded { 8 } else { 2 });
     Family {
-        lead: invocation(choice, Limits::default()),
+        lead: invocation(choice, lead),
         subagents: subagents.into(),
         caps: if crowded { CROWD } else { caps(dice) },
         limits: if limited { limits(dice) } else { Limits::default() },

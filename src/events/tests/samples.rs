@@ -102,6 +102,7 @@ fn messages() -> Vec<Event> {
             ended: Some((Outcome::Completed, FinishReason::Completed)),
         })),
         Event::Message(Message::Assistant(Reply {
+            cost: Some(Money::from_dollars(2)),
             request: RequestNo(2),
             text: "I look.".into(),
             calls: vec![ProposedCall {
@@ -133,6 +134,7 @@ fn requests() -> Vec<Event> {
             max_output: Some(800),
         }),
         Event::ModelFailed(ModelFailed {
+            cost: Some(Money::from_dollars(2)),
             request: RequestNo(1),
             error: failure(),
             usage: Usage { cache_write_1h_tokens: 5, ..usage() },
@@ -207,7 +209,7 @@ fn approvals() -> Vec<Event> {
         }),
         Event::ApprovalRequested(ApprovalRequested {
             approval: ask(),
-            subject: ApprovalSubject::Limit { limit: LimitKind::Cost },
+            subject: ApprovalSubject::Limit { limit: LimitKind::Cost, scope: Scope::Family },
             reason: "0.0123 USD are used".into(),
             deadline: None,
         }),
@@ -242,6 +244,7 @@ fn questions() -> Vec<Event> {
             answer: "yes".into(),
             by: Some("operator".into()),
         }),
+        Event::QuestionWithdrawn { question: ask() },
     ]
 }
 
@@ -257,6 +260,7 @@ fn compactions() -> Vec<Event> {
             model: "openai:s".into(),
         }),
         Event::CompactionFinished(CompactionFinished {
+            cost: Some(Money::from_dollars(2)),
             n: 1,
             ok: false,
             summary: None,

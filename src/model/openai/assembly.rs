@@ -154,6 +154,7 @@ impl Assembly {
             (None, false) => return Err(AssemblyError::Truncated),
         };
         Ok(RawReply {
+            cost: None,
             text: self.text.into(),
             calls: self.calls.finish()?,
             finish,

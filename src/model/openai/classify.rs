@@ -163,9 +163,21 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_is_known_by_code_or_by_the_words_of_each_provider() {
-        let coded = r#"{"code":400,"type":"exceed_context_size_error","message":"x"}"#;
-        assert_eq!(classify(400, coded), ErrorCode::ModelContextOverflow);
+    fn d07_an_overflow_is_known_by_code_or_by_the_words_of_each_provider() {
+        let bodies = [
+            ("by code", 400, r#"{"code":"context_length_exceeded","message":"x"}"#),
+            ("by type", 400, r#"{"code":400,"type":"exceed_context_size_error","message":"x"}"#),
+            ("by status", 413, r#"{"type":"request_too_large","message":"too large"}"#),
+            (
+                "a proxy dropped the code",
+                400,
+                r#"{"message":"maximum context length","code":null}"#,
+            ),
+            ("within a stream", 200, r#"{"message":"prompt is too long: 9 > 8","code":400}"#),
+        ];
+        for (row, status, body) in bodies {
+            assert_eq!(classify(status, body), ErrorCode::ModelContextOverflow, "D07: {row}");
+        }
         let words = [
             "Your input exceeds the context window of this model",
             "This model's maximum context length is 8192 tokens. However, you requested 9000",

@@ -58,6 +58,7 @@ struct Flaky {
     error: ModelError,
     shows: bool,
     asked_at: Mutex<Vec<Instant>>,
+    caps: Mutex<Vec<Option<u64>>>,
 }
 
 impl Flaky {
@@ -65,7 +66,7 @@ impl Flaky {
         let usage = Usage { model_requests: 1, input_tokens: 5, ..Usage::default() };
         let failure = Failure::new(code, "no");
         let error = ModelError { failure, usage, retry_after: None };
-        Self { failures, error, shows: false, asked_at: Mutex::default() }
+        Self { failures, error, shows: false, asked_at: Mutex::default(), caps: Mutex::default() }
     }
 
     fn requests(&self) -> usize {
@@ -76,11 +77,13 @@ impl Flaky {
 impl ModelProvider for Flaky {
     fn call<'a>(&'a self, call: ModelCall<'a>) -> BoxFuture<'a, Result<RawReply, ModelError>> {
         self.asked_at.lock().push(Instant::now());
+        self.caps.lock().push(call.request.max_output);
         if self.shows {
             call.deltas.delta(Delta::Text("half"));
         }
         let usage = Usage { model_requests: 1, input_tokens: 7, ..Usage::default() };
         let reply = RawReply {
+            cost: None,
             text: "yes".into(),
             calls: vec![],
             finish: Finish::Stop,
@@ -95,6 +98,13 @@ impl ModelProvider for Flaky {
 }
 
 async fn run(flaky: &Flaky) -> (Result<RawReply, ModelError>, Vec<RetryNotice>) {
+    run_in(flaky, &unlimited).await
+}
+
+async fn run_in(
+    flaky: &Flaky,
+    room: &Room<'_>,
+) -> (Result<RawReply, ModelError>, Vec<RetryNotice>) {
     let request = ModelRequest {
         model: "test:m".into(),
         system: "".into(),
@@ -108,7 +118,7 @@ async fn run(flaky: &Flaky) -> (Result<RawReply, ModelError>, Vec<RetryNotice>) 
     let notices = Mutex::new(Vec::new());
     let policy = RetryPolicy::default();
     let note = |notice| notices.lock().push(notice);
-    let result = call_with_retries(flaky, call, &policy, &note).await;
+    let result = call_with_retries(flaky, call, &policy, room, &note).await;
     (result, notices.into_inner())
 }
 
@@ -160,4 +170,17 @@ async fn c08_the_wait_that_a_provider_asks_for_is_kept() {
     let message = "no; the server asks to wait 7200s, which is too long";
     assert_eq!(result.unwrap_err().failure.message.as_ref(), message);
     assert_eq!(flaky.requests(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_room_for_another_try_fails_with_what_it_used() {
+    let flaky = Flaky::new(99, ErrorCode::ModelTruncated);
+    let room = |used: &Usage| match used.input_tokens {
+        0..=5 => Ok(Some(9)),
+        _ => Err("no budget".into()),
+    };
+    let error = run_in(&flaky, &room).await.0.unwrap_err();
+    assert_eq!(error.failure.message.as_ref(), "no; no budget (after 2 tries)");
+    assert_eq!((flaky.requests(), error.usage.input_tokens), (2, 10));
+    assert_eq!(*flaky.caps.lock(), [None, Some(9)], "the next try has a cap");
 }

@@ -86,6 +86,7 @@ async fn replies_are_found_by_agent_and_turn() {
         ..Usage::default()
     };
     let expected = RawReply {
+        cost: None,
         text: "I ask.".into(),
         calls,
         finish: Finish::ToolCalls,

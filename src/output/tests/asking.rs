@@ -78,6 +78,7 @@ fn settled(decision: Decision, reason: Option<&str>) -> Event {
 
 fn compacted(error: Option<Failure>) -> Event {
     Event::CompactionFinished(CompactionFinished {
+        cost: None,
         n: 1,
         ok: error.is_none(),
         summary: None,
@@ -106,7 +107,10 @@ fn what_is_asked_of_people_shows_the_id_that_an_answer_names() {
              approval 00000000-0000-0000-0000-000000000007:lead:q0",
         ),
         (
-            Event::ApprovalRequested(requested(ApprovalSubject::Limit { limit: LimitKind::Steps })),
+            Event::ApprovalRequested(requested(ApprovalSubject::Limit {
+                limit: LimitKind::Steps,
+                scope: Scope::Family,
+            })),
             "lead: asks: may the limit of steps be raised? nothing allows it yet\n        \
              approval 00000000-0000-0000-0000-000000000007:lead:q0",
         ),
@@ -140,6 +144,7 @@ fn what_is_asked_of_people_shows_the_id_that_an_answer_names() {
             }),
             "lead: gets the answer \"Fanø\"",
         ),
+        (Event::QuestionWithdrawn { question: ask(1) }, "lead: its question is not asked any more"),
     ];
     for (event, expected) in table {
         assert_eq!(shown(event), format!("   0 ms {expected}\n"));

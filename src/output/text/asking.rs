@@ -78,7 +78,7 @@ pub(super) fn approval(requested: &ApprovalRequested) -> String {
             let (name, arguments) = (plain::line(name, PART), plain::line(arguments, PART));
             format!("asks: may {name} {arguments} run? {reason}")
         }
-        ApprovalSubject::Limit { limit } => {
+        ApprovalSubject::Limit { limit, scope: _ } => {
             format!("asks: may the limit of {} be raised? {reason}", name(*limit))
         }
     }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use kinfolk_actors::agent::{Refusal, RunStanding, Verdict};
 use kinfolk_actors::call::CallStatus;
-use kinfolk_actors::event::{Event, Outcome};
+use kinfolk_actors::event::{Event, FinishReason, Outcome};
 use kinfolk_actors::id::AgentId;
 use kinfolk_actors::time::Millis;
 
 use super::scene::{Scene, Setup, calls, change, says, setup};
 use super::support::{Gate, records, session, until, within};
 use crate::model::scripted::{Scripted, ScriptedReply};
-use crate::runtime::{PendingAsk, Run, Settled, WishError};
+use crate::runtime::{PendingAsk, Run, Settled, StartError, WishError};
 
 fn two_changes() -> Setup {
     let script = Scripted::builder()
@@ -224,4 +224,55 @@ async fn many_families_park_and_go_on_side_by_side() {
     while let Some(text) = going.join_next().await {
         assert_eq!(text.unwrap(), "Done.");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_attends_and_goes_away_without_an_answer_has_said_no() {
+    let scene = two_changes().open().await;
+    let run = scene.start().await;
+    let pending = scene.parked(&run).await;
+    let gone = run.attend(pending[0].id());
+    drop(gone);
+    run.attend(pending[1].id()).answer(Verdict::Approve, None, None).await.unwrap();
+    assert_eq!(scene.text(&run).await, "Done.");
+    let results = results(&scene).await;
+    assert_eq!((results[0].0, &results[1]), (CallStatus::Denied, &changed("y")));
+    assert!(results[0].1.contains("went away without an answer"), "{results:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_that_is_left_to_others_goes_on_waiting() {
+    let scene = two_changes().open().await;
+    let run = scene.start().await;
+    let pending = scene.parked(&run).await;
+    run.attend(pending[0].id()).leave();
+    let left = scene.parked(&run).await;
+    assert_eq!(left, pending);
+    run.cancel("enough").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_is_refused_if_the_session_went_on_while_it_was_prepared() {
+    let script = Scripted::builder().reply("lead", 1, ScriptedReply::text("One."));
+    let scene = setup(script.build()).open().await;
+    let prepared = scene.session.head().await.unwrap();
+    let run = scene.session.start_prepared("first", prepared).await.unwrap();
+    run.outcome().await.unwrap();
+    let now = scene.session.head().await.unwrap();
+    let refused = scene.session.start_prepared("second", prepared).await.map(drop);
+    let Err(StartError::Refused(refused)) = refused else { panic!("{refused:?}") };
+    assert_eq!(refused, Refusal::HistoryChanged { prepared, now });
+    scene.session.start_prepared("second", now).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abort_of_a_person_is_told_from_a_cancel() {
+    let scene = two_changes().open().await;
+    let run = scene.start().await;
+    let pending = scene.parked(&run).await;
+    let outcome = run.abort("stop it").await.unwrap();
+    let end = (outcome.outcome, outcome.finish_reason);
+    assert_eq!(end, (Outcome::Cancelled, FinishReason::UserAborted));
+    let late = run.approve(says(pending[0].id(), Verdict::Approve)).await;
+    assert_eq!(late, Err(WishError::NotActive));
 }

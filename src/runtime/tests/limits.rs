@@ -6,10 +6,11 @@ use kinfolk_actors::agent::{Approve, Verdict};
 use kinfolk_actors::event::{Event, FinishReason, Outcome};
 use kinfolk_actors::failure::ErrorCode;
 use kinfolk_actors::limits::{LimitKind, Limits, OnLimit};
+use kinfolk_actors::policy::Mode;
 use kinfolk_actors::time::Millis;
 use tokio::time::Instant;
 
-use super::scene::{Scene, calls, says, setup};
+use super::scene::{Scene, calls, change, says, setup};
 use super::support::{Gate, look, looks, records, within};
 use crate::model::scripted::{Scripted, ScriptedReply};
 use crate::runtime::Settled;
@@ -173,4 +174,41 @@ async fn a_raised_limit_of_time_is_heard_by_the_timers() {
     let outcome = tokio::time::timeout(patience, run.outcome()).await.unwrap().unwrap();
     let (text, why) = (&*outcome.text, outcome.finish_reason);
     assert_eq!((text, why), ("At last.", FinishReason::Completed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn e01_a_batch_of_changes_over_the_limit_of_calls_ends_and_frees_the_workspace() {
+    for on_limit in [OnLimit::Finish, OnLimit::Stop] {
+        let mut batch = ScriptedReply::text("All at once.");
+        for n in 0..8 {
+            batch = batch.call("change", format!(r#"{{"at":"{n}"}}"#));
+        }
+        let script = Scripted::builder().reply("lead", 1, batch).reply(
+            "lead",
+            2,
+            ScriptedReply::text("Six are done."),
+        );
+        let scene = setup(script.build())
+            .tool(change(&Gate::closed([])))
+            .family(|family| {
+                family.policy.mode = Mode::AutoRun;
+                family.limits = Limits { max_tool_calls: Some(6), ..Limits::none() };
+                family.on_limit = on_limit;
+            })
+            .open()
+            .await;
+        let run = scene.start().await;
+        let outcome = within("the end", run.outcome()).await.unwrap();
+        let reason = match on_limit {
+            OnLimit::Finish => FinishReason::MaxStepsCompleted,
+            _ => FinishReason::MaxStepsExceeded,
+        };
+        assert_eq!(outcome.finish_reason, reason);
+        let events = records(&scene.runtime, scene.session.id()).await;
+        let count = |wanted: fn(&Event) -> bool| {
+            events.iter().filter(|recorded| wanted(&recorded.event)).count()
+        };
+        assert_eq!(count(|event| matches!(event, Event::ToolStarted(_))), 6);
+        assert_eq!(count(|event| matches!(event, Event::ToolFinished(_))), 8);
+    }
 }

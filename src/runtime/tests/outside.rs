@@ -133,6 +133,7 @@ async fn every_kind_of_work_can_be_done_by_another_executor() {
     impl Executor for Replies {
         fn run(&self, order: Order, _stop: Stop) -> BoxFuture<'static, Outcome> {
             let reply = kinfolk_actors::agent::RawReply {
+                cost: None,
                 text: format!("{} was asked", order.name).into(),
                 calls: Vec::new(),
                 finish: kinfolk_actors::event::Finish::Stop,

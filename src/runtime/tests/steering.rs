@@ -149,3 +149,18 @@ async fn words_wake_a_lead_that_waits_for_its_subagents() {
     scene.gate.open();
     assert_eq!(scene.text(&run).await, "Done.");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_run_starts_nothing_and_its_queue_stays_in_the_history() {
+    let scene = open(looking()).await;
+    let run = scene.start().await;
+    scene.gate.arrived(THERE, 1).await;
+    run.queue("Now this.").await.unwrap();
+    run.cancel("enough").await.unwrap();
+    assert!(within("nobody", scene.session.active()).await.unwrap().is_none());
+    scene.gate.open();
+    let next = scene.session.start("Again.").await.unwrap();
+    within("the next", next.outcome()).await.unwrap();
+    let request = scene.model.request("lead#1");
+    assert!(says(&request, "Now this.") && says(&request, "Again."), "{request:?}");
+}

@@ -365,6 +365,7 @@ pub fn check_events(events: &[Recorded]) -> Shape {
             | Event::ApprovalSettled(_)
             | Event::QuestionAsked(_)
             | Event::QuestionAnswered(_)
+            | Event::QuestionWithdrawn { .. }
             | Event::CompactionAsked
             | Event::InterruptAsked { .. }
             | Event::CompactionStarted(_)

@@ -18,6 +18,7 @@ use kinfolk_actors::event::{
 };
 use kinfolk_actors::id::{Attempt, Offset, RequestNo};
 use kinfolk_actors::limits::{LimitKind, Limits};
+use kinfolk_actors::money::Money;
 use kinfolk_actors::time::Timestamp;
 
 use super::Unreadable;
@@ -46,6 +47,7 @@ impl From<&Event> for EventV2 {
                 request: event.request.0,
                 error: (&event.error).into(),
                 usage: (&event.usage).into(),
+                cost: event.cost.map(Money::pico),
             },
             Event::ToolStarted(event) => Self::ToolStarted {
                 call: event.call.into(),
@@ -71,6 +73,9 @@ impl From<&Event> for EventV2 {
                 answer: Arc::clone(&event.answer),
                 by: event.by.clone(),
             },
+            Event::QuestionWithdrawn { question } => {
+                Self::QuestionWithdrawn { question: (*question).into() }
+            }
             Event::CompactionAsked => Self::CompactionAsked,
             Event::InterruptAsked { reason } => Self::InterruptAsked { reason: Arc::clone(reason) },
             Event::CompactionStarted(event) => Self::CompactionStarted(event.into()),
@@ -106,11 +111,14 @@ impl TryFrom<EventV2> for Event {
             EventV2::UserMessage(event) => Self::Message(Message::User(event.try_into()?)),
             EventV2::Reply(event) => Self::Message(Message::Assistant(event.try_into()?)),
             EventV2::ModelRequest(event) => Self::ModelRequest(event.try_into()?),
-            EventV2::ModelFailed { request, error, usage } => Self::ModelFailed(ModelFailed {
-                request: RequestNo(request),
-                error: error.try_into()?,
-                usage: usage.into(),
-            }),
+            EventV2::ModelFailed { request, error, usage, cost } => {
+                Self::ModelFailed(ModelFailed {
+                    request: RequestNo(request),
+                    error: error.try_into()?,
+                    usage: usage.into(),
+                    cost: cost.map(Money::from_pico),
+                })
+            }
             EventV2::ToolStarted { call, name, arguments, deadline } => {
                 let deadline = deadline.map(Timestamp);
                 Self::ToolStarted(ToolStarted { call: call.into(), name, arguments, deadline })
@@ -133,6 +141,9 @@ impl TryFrom<EventV2> for Event {
             EventV2::QuestionAnswered { question, answer, by } => {
                 let question = question.into();
                 Self::QuestionAnswered(QuestionAnswered { question, answer, by })
+            }
+            EventV2::QuestionWithdrawn { question } => {
+                Self::QuestionWithdrawn { question: question.into() }
             }
             EventV2::CompactionAsked => Self::CompactionAsked,
             EventV2::InterruptAsked { reason } => Self::InterruptAsked { reason },

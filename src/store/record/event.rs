@@ -29,7 +29,7 @@ pub(crate) enum EventV2 {
     UserMessage(UserMessageV2),
     Reply(ReplyV2),
     ModelRequest(ModelRequestV2),
-    ModelFailed { request: u32, error: FailureV1, usage: UsageV1 },
+    ModelFailed { request: u32, error: FailureV1, usage: UsageV1, cost: Option<u64> },
     ToolStarted { call: CallIdV1, name: Arc<str>, arguments: Arc<str>, deadline: Option<u64> },
     ToolFinished(ToolFinishedV1),
     SubagentStarted(SubagentStartedV2),
@@ -50,6 +50,7 @@ pub(crate) enum EventV2 {
     CompactionFinished(CompactionFinishedV1),
     LimitWarning { limit: u32, scope: ScopeV1, used: AmountV1, of: AmountV1 },
     LimitReached { limit: u32, scope: ScopeV1 },
+    QuestionWithdrawn { question: AskIdV1 },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +88,8 @@ pub(crate) struct ReplyV2 {
     pub model: Arc<str>,
     pub duration_ms: u64,
     pub opaque: Option<Arc<str>>,
+    /// Picodollars.
+    pub cost: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -191,7 +194,7 @@ pub(crate) struct ApprovalRequestedV1 {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ApprovalSubjectV1 {
     Tool { call: CallIdV1, name: Arc<str>, arguments: Arc<str>, digest: [u8; 32] },
-    Limit { limit: u32 },
+    Limit { limit: u32, scope: ScopeV1 },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -234,4 +237,6 @@ pub(crate) struct CompactionFinishedV1 {
     pub model: Arc<str>,
     pub usage: UsageV1,
     pub duration_ms: u64,
+    /// Picodollars.
+    pub cost: Option<u64>,
 }

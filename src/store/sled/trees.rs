@@ -35,6 +35,7 @@ pub(super) struct Trees {
 impl Trees {
     /// Opens the engine and its trees.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        remove_unfinished(path).map_err(|error| cannot_open(path, &error))?;
         let mut tries = 1;
         let db = loop {
             // The engine panics on some kinds of damage; that must not end the host.
@@ -143,4 +144,19 @@ pub(super) fn sequence_of(key: &[u8]) -> Result<u64, StoreError> {
 /// those of the system have kinds of their own.
 fn is_lock(error: &::sled::Error) -> bool {
     matches!(error, ::sled::Error::Io(error) if error.kind() == std::io::ErrorKind::Other)
+}
+
+/// Removes what the engine had begun to write when its process died or the disk was full: a snapshot
+/// is a cache, and one that is not whole would be read as a damaged one. Nobody else writes here:
+/// the directory's lock is held.
+fn remove_unfinished(path: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("snap.") && name.ends_with(".generating") {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::super::{About, AgentState, Ask, CallState, Phase, Wait, repeats};
+use super::super::{About, AgentState, Ask, CallState, Phase, Settled, Wait, repeats};
 use super::calls::open_turn;
 use crate::event::{
-    ApprovalRequested, ApprovalSettled, ApprovalSubject, Decision, QuestionAnswered, QuestionAsked,
-    QuestionKind,
+    ApprovalRequested, ApprovalSettled, ApprovalSubject, Decision, LimitReached, QuestionAnswered,
+    QuestionAsked, QuestionKind,
 };
 use crate::id::{AskId, CallId};
 
@@ -16,18 +16,22 @@ pub(super) fn request_approval(state: &mut AgentState, requested: &ApprovalReque
             await_person(state, *call, requested.approval);
             About::Call(*call)
         }
-        ApprovalSubject::Limit { limit } => {
+        ApprovalSubject::Limit { limit, scope } => {
             state.phase = Phase::Asking(requested.approval);
-            About::Limit(*limit)
+            About::Limit(LimitReached { limit: *limit, scope: *scope })
         }
     };
-    let ask = Ask { about, deadline: requested.deadline, settled: None };
-    state.asks.insert(requested.approval, ask);
+    enter(state, requested.approval, Ask { about, deadline: requested.deadline });
 }
 
 pub(super) fn settle_approval(state: &mut AgentState, settled: &ApprovalSettled) {
-    let Some(ask) = state.asks.get_mut(&settled.approval) else { return };
-    ask.settled = Some(settled.decision);
+    let how = match settled.decision {
+        Decision::Approved | Decision::Denied | Decision::DeniedAndStop | Decision::Expired => {
+            Settled::Answered
+        }
+        Decision::Withdrawn => Settled::Withdrawn,
+    };
+    let Some(ask) = take(state, settled.approval, how) else { return };
     match (&ask.about, settled.decision) {
         (About::Call(call), Decision::Approved) => {
             let call = *call;
@@ -39,7 +43,9 @@ pub(super) fn settle_approval(state: &mut AgentState, settled: &ApprovalSettled)
             let call = *call;
             let denied = state.turn().and_then(|turn| turn.call(call));
             let digest = denied.map(|entry| repeats::digest(&entry.proposed));
-            state.run.denied.extend(digest);
+            if let Some(digest) = digest {
+                state.run.denied.push(digest);
+            }
         }
         (About::Call(_), Decision::Expired | Decision::Withdrawn) => {}
         (About::Limit(_), Decision::Approved) => state.run.limit = None,
@@ -47,7 +53,14 @@ pub(super) fn settle_approval(state: &mut AgentState, settled: &ApprovalSettled)
             About::Limit(_),
             Decision::Denied | Decision::DeniedAndStop | Decision::Expired | Decision::Withdrawn,
         ) => {}
-        (About::Words { .. }, _) => {}
+        (
+            About::Words { .. },
+            Decision::Approved
+            | Decision::Denied
+            | Decision::DeniedAndStop
+            | Decision::Expired
+            | Decision::Withdrawn,
+        ) => {}
     }
     leave(state, settled.approval);
 }
@@ -62,14 +75,29 @@ pub(super) fn ask(state: &mut AgentState, asked: &QuestionAsked) {
         parent: asked.kind == QuestionKind::Parent,
         text: Arc::clone(&asked.text),
     };
-    state.asks.insert(asked.question, Ask { about, deadline: None, settled: None });
+    enter(state, asked.question, Ask { about, deadline: None });
 }
 
 pub(super) fn answer(state: &mut AgentState, answered: &QuestionAnswered) {
-    if let Some(ask) = state.asks.get_mut(&answered.question) {
-        ask.settled = Some(Decision::Approved);
-    }
+    take(state, answered.question, Settled::Answered);
     leave(state, answered.question);
+}
+
+pub(super) fn withdraw(state: &mut AgentState, question: AskId) {
+    take(state, question, Settled::Withdrawn);
+    leave(state, question);
+}
+
+fn enter(state: &mut AgentState, id: AskId, ask: Ask) {
+    state.run.asked = state.run.asked.max(id.n.saturating_add(1));
+    state.asks.insert(id, ask);
+}
+
+/// What was asked, if it waits no more from here on. Only how it was settled is remembered.
+fn take(state: &mut AgentState, id: AskId, how: Settled) -> Option<Ask> {
+    let ask = state.asks.remove(&id)?;
+    state.run.settled.push((id.n, how));
+    Some(ask)
 }
 
 fn await_person(state: &mut AgentState, call: CallId, ask: AskId) {

@@ -49,9 +49,9 @@ pub(super) fn enter_child(state: &mut AgentState, started: &SubagentStarted) {
 pub(super) fn take_notice(state: &mut AgentState, message: &UserMessage) {
     let Some(call) = message.for_call else { return };
     let held = is_awaited(state, call, message.ended);
-    if let (Some(child), Some((status, reason))) = (state.children.get_mut(&call), message.ended) {
+    if let (Some(child), Some((status, _))) = (state.children.get_mut(&call), message.ended) {
         let held = held.then(|| Arc::clone(&message.text));
-        child.state = ChildState::Reported { status, reason, held };
+        child.state = ChildState::Reported { status, held };
     }
     if !held {
         state.pending.push(Arc::clone(&message.text));
@@ -132,8 +132,8 @@ pub(super) fn settle(state: &mut AgentState, finished: &ToolFinished) {
 fn settle_child(state: &mut AgentState, finished: &ToolFinished) {
     let Some(child) = state.children.get_mut(&finished.call) else { return };
     if child.started.mode == ChildMode::Foreground && child.is_live() {
-        let (status, reason) = finished.result.status.as_end();
-        child.state = ChildState::Reported { status, reason, held: None };
+        let status = finished.result.status.as_end();
+        child.state = ChildState::Reported { status, held: None };
     }
 }
 

@@ -7,7 +7,7 @@ use crate::budget::account::{Bound, Scope};
 use crate::call::{CallResult, CallStatus};
 use crate::event::{Ending, FinishReason};
 use crate::failure::{ErrorCode, Failure};
-use crate::limits::LimitKind;
+use crate::limits::{LimitKind, OnLimit};
 use crate::time::Millis;
 
 impl Draft<'_> {
@@ -39,8 +39,16 @@ impl Draft<'_> {
         }
     }
 
-    /// There was no time even for the closing turn.
+    /// There was no time even for the closing turn. A run that is to rest or to ask at a limit does
+    /// that: nothing of it may be lost for want of time.
     pub(super) fn time_is_up(&mut self) {
+        match self.machine.family.on_limit {
+            OnLimit::Interrupt | OnLimit::Ask if self.machine.id().is_lead() => {
+                return self.time_is_short();
+            }
+            OnLimit::Finish | OnLimit::Stop | OnLimit::Interrupt | OnLimit::Ask | OnLimit::Warn => {
+            }
+        }
         let message = "the run's time is used up; raise it (`--max-time`) or give the work in \
                        smaller parts";
         let error = Failure::new(ErrorCode::LimitTime, message);

@@ -4,7 +4,6 @@ use super::is_ending;
 use crate::agent::Draft;
 use crate::call::{CallResult, CallStatus, EffectClass, ProposedCall};
 use crate::failure::{ErrorCode, Failure};
-use crate::limits::LimitKind;
 
 pub(super) fn call_panicked(message: &str) -> CallResult {
     CallResult::new(CallStatus::Error, format!("the tool failed inside: {message}"))
@@ -22,7 +21,7 @@ pub(super) fn tool_stopped(draft: &Draft<'_>, call: &ProposedCall) -> CallResult
 pub(super) fn call_stopped(draft: &Draft<'_>) -> CallResult {
     if is_ending(draft) {
         CallResult::new(CallStatus::Cancelled, "cancelled before it was done")
-    } else if draft.state.run.limit == Some(LimitKind::Time) {
+    } else if draft.state.run.is_out_of_time() {
         CallResult::new(
             CallStatus::Timeout,
             "stopped before it was done: the run's time is used up",

@@ -6,6 +6,9 @@ use super::book::Sums;
 use crate::cost::Rates;
 use crate::limits::LimitKind;
 
+/// The fewest output tokens with which a request makes sense: a short answer.
+pub const LEAST_OUTPUT: u64 = 64;
+
 /// A request that an agent wants to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {

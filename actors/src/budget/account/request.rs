@@ -191,6 +191,12 @@ impl Accounts {
         }
         for (kind, price) in ask.prices() {
             if let Some((free, bound)) = room(kind) {
+                // What a request costs may be known only afterwards: what is used up by then
+                // binds all the same, but for the closing turn.
+                if free == 0 && bound.used >= bound.of && bound.used > 0 && shape != Shape::Closing
+                {
+                    return Err(bound);
+                }
                 let output = price.most_output(free, ask, shape);
                 most = most.min(output.filter(|output| *output >= ask.least()).ok_or(bound)?);
             }

@@ -5,8 +5,8 @@ use super::book::{Bound, Scope};
 use crate::limits::LimitKind;
 
 impl Accounts {
-    /// The limits of which four fifths are used (design: warned at 80 %) and that were not told
-    /// yet, the family's first.
+    /// The limits of which four fifths are used and that were not told yet, the family's first. At
+    /// four fifths there is still room to come to an end.
     #[must_use]
     pub fn warnings_due(&self) -> Vec<Bound> {
         let live = self.agents.iter().filter(|(_, account)| account.is_live());

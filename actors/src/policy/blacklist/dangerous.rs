@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::super::rule::Need::{Always, Required};
-use super::super::shell::layers::{SHELLS, reads_script};
+use super::super::shell::code;
+use super::super::shell::reader::{SHELLS, reads_script};
 use super::paths::is_disk;
 use super::view::View;
 use super::{BuiltIn, Class, Need, Test};
@@ -69,6 +70,9 @@ pub(super) const RULES: &[BuiltIn] = &[
         "runs a script that is hidden by an encoding",
         |view| runs_output_of(view, is_decoder),
     ),
+    rule("dangerous.inline_code", Required, "runs programs from code within the line", |view| {
+        code::runs_programs(view.command, view.line)
+    }),
     rule("dangerous.hide_history", Required, "hides what was done", |view| {
         let history =
             |path: &Cow<'_, str>| path.ends_with("_history") || path.ends_with(".lesshst");

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use super::super::rule::Need::{Always, Required};
+use super::super::shell::Command;
+use super::super::shell::reader::place;
 use super::paths::{is_home, is_root, is_system, normal};
 use super::view::View;
 use super::{BuiltIn, Class, Need, Test};
@@ -27,6 +29,12 @@ pub(super) const RULES: &[BuiltIn] = &[
     rule("filesystem.remove_system", Always, "removes directories of the system", |view| {
         removes(view) && (targets(view).any(|path| is_system(&path)) || in_place(view, is_system))
     }),
+    rule(
+        "filesystem.remove_computed",
+        Always,
+        "changes or removes what nobody knows yet",
+        is_computed,
+    ),
     rule("filesystem.remove_all_here", Required, "removes everything in a directory", |view| {
         let all = |path: Cow<'_, str>| {
             let broad = matches!(path.as_ref(), "." | "*" | ".*" | "**");
@@ -111,6 +119,48 @@ fn targets<'v>(view: &'v View<'_>) -> impl Iterator<Item = Cow<'v, str>> + 'v {
     let echoes = view.others(&view.command.feeds).filter(|other| other.is(&["echo", "printf"]));
     let given = echoes.flat_map(|other| other.operands.clone()).map(normal);
     view.targets().chain(given)
+}
+
+/// Whether it removes, overwrites or changes whole directories or disks that only the running line
+/// knows: a variable, a substitution, what `xargs` reads. An empty variable leaves `/` behind.
+fn is_computed(view: &View<'_>) -> bool {
+    if removes(view) {
+        return targets(view).next().is_none() || targets(view).any(|path| unknown(view, &path));
+    }
+    match view.name {
+        "chmod" | "chown" | "chgrp" | "setfacl" | "chattr" => {
+            let of = view.operands.iter().skip(1);
+            view.flag('R', "recursive") && {
+                let mut of = of.peekable();
+                of.peek().is_none() || of.any(|path| unknown(view, &normal(path)))
+            }
+        }
+        "dd" => view
+            .operands
+            .iter()
+            .filter_map(|text| text.strip_prefix("of="))
+            .any(|path| unknown(view, &normal(path))),
+        "find" => {
+            view.has("-delete") && view.targets().next().is_some_and(|path| unknown(view, &path))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a target is known only when the line runs. A pattern in a directory with a name is
+/// known well enough, and so is what is below the home directory.
+fn unknown(view: &View<'_>, path: &str) -> bool {
+    let lines = &view.line.commands;
+    let moved = || lines.iter().flat_map(|command| &command.assignments).any(|name| name == "HOME");
+    let first = path.strip_prefix('/').and_then(|path| path.split('/').next());
+    let given = |command: &Command| {
+        matches!(command.name(), "xargs" | "parallel") && path.contains(place(command))
+    };
+    path.contains(['$', '`'])
+        || path.starts_with("<(")
+        || (path.starts_with('~') && moved())
+        || first.is_some_and(|first| first.len() > 1 && first.contains(['*', '?', '[', '{']))
+        || lines.iter().any(given)
 }
 
 /// Whether it removes all in a directory that the line went to: `cd / && rm -rf *`.

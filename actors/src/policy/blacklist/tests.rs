@@ -1,6 +1,7 @@
 //! Each rule with an input that only it means, the ways around it, and what only looks like it.
 
 mod alone;
+mod hidden;
 
 use std::collections::BTreeSet;
 

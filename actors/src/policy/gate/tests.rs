@@ -56,7 +56,7 @@ fn check(rest: &str, tool: &ToolFacts<'_>, arguments: &str, words: [&str; 4]) {
 }
 
 #[test]
-fn composed_commands_do_not_pass_an_allow_list() {
+fn h05_composed_commands_do_not_pass_an_allow_list() {
     // The table of the field's reports: a prefix of a string lets composed commands through.
     let allow = ",\"allow\":[\"git status\",\"ls\",\"echo\"]";
     let cases = [

@@ -3,95 +3,9 @@
 use std::ops::Range;
 
 use super::parse::script;
-use super::{Command, Flow, Form, Layer, Line, MAX_COMMANDS, MAX_DEPTH, SplitError, Word};
-
-/// Programs that read shell scripts.
-pub(crate) const SHELLS: [&str; 10] =
-    ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "yash"];
-
-/// A program that runs the rest of its words as a command.
-struct Wrapper {
-    name: &'static str,
-    /// Its options that take the next word as their value.
-    valued: &'static [&'static str],
-    /// Words of its own before the command begins.
-    operands: usize,
-    layer: Layer,
-}
-
-const fn thin(name: &'static str, valued: &'static [&'static str], operands: usize) -> Wrapper {
-    Wrapper { name, valued, operands, layer: Layer::Wrapper }
-}
-
-/// It adds rights, other arguments or another place: a rule has to allow it too.
-const fn thick(name: &'static str, valued: &'static [&'static str], operands: usize) -> Wrapper {
-    Wrapper { name, valued, operands, layer: Layer::Plain }
-}
-
-const WRAPPERS: [Wrapper; 34] = [
-    thin("nohup", &[], 0),
-    thin("time", &["-f", "-o", "--format", "--output"], 0),
-    thin("nice", &["-n", "--adjustment"], 0),
-    thin("ionice", &["-c", "-n", "--class", "--classdata"], 0),
-    thin("timeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    thin("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], 0),
-    thin("command", &[], 0),
-    thin("builtin", &[], 0),
-    thin("exec", &["-a"], 0),
-    thin("env", &["-u", "--unset", "-C", "--chdir"], 0),
-    thin("setsid", &[], 0),
-    thin("caffeinate", &["-t", "-w"], 0),
-    thick(
-        "sudo",
-        &[
-            "-u", "-g", "-h", "-p", "-C", "-D", "-R", "-r", "-t", "-T", "-U", "--user", "--group",
-            "--chdir", "--host", "--prompt",
-        ],
-        0,
-    ),
-    thick("doas", &["-u", "-C"], 0),
-    thick("pkexec", &["--user"], 0),
-    thick("runuser", &["-u", "-g", "-G"], 0),
-    thick("setpriv", &[], 0),
-    thick("chroot", &[], 1),
-    thick("unshare", &[], 0),
-    thick("nsenter", &["-t", "-S", "-G"], 0),
-    thick(
-        "xargs",
-        &[
-            "-I",
-            "-n",
-            "-P",
-            "-L",
-            "-d",
-            "-E",
-            "-s",
-            "-a",
-            "--max-args",
-            "--max-procs",
-            "--delimiter",
-            "--arg-file",
-        ],
-        0,
-    ),
-    thick("parallel", &["-j", "--jobs", "-a"], 0),
-    thick("watch", &["-n", "--interval"], 0),
-    thick("strace", &["-e", "-o", "-p"], 0),
-    thick("ltrace", &["-e", "-o", "-p"], 0),
-    thick("taskset", &[], 1),
-    thick("flock", &["-w", "-E", "--timeout"], 1),
-    thick(
-        "ssh",
-        &["-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-b", "-c", "-E", "-m", "-S", "-w"],
-        1,
-    ),
-    thick("busybox", &[], 0),
-    thick("toybox", &[], 0),
-    thick("entr", &[], 0),
-    thick("chronic", &[], 0),
-    thick("unbuffer", &[], 0),
-    thick("fakeroot", &[], 0),
-];
+use super::reader::{Source, filled, given_script, input, reads_script, said, source};
+use super::wrapper::{self, Wrapper, begins, is_assignment};
+use super::{Command, Flow, Form, Layer, Line, MAX_COMMANDS, MAX_DEPTH, SplitError, Word, code};
 
 /// What a command runs.
 enum Inside {
@@ -111,7 +25,16 @@ pub(super) fn add(command: Command, found: &mut Line, depth: usize) -> Result<()
         return Err(SplitError::TooLong);
     }
     let mut command = command;
+    if matches!(command.name(), "export" | "declare" | "local" | "typeset" | "readonly") {
+        command.arguments().iter().for_each(|word| found.keep_value(&word.text));
+    }
     let inside = inside(&command, found);
+    let has_input = !command.feeds.is_empty() || !command.redirects.is_empty();
+    let read = (has_input && takes_text(&command)).then(|| input(&command, found)).flatten();
+    let reader = read.is_some().then(|| command.clone());
+    let mut code = code::of_arguments(&command);
+    code.scripts.extend(wrapper::option_scripts(&command));
+    let said = program_said(&command, found);
     match inside {
         Inside::Nothing => found.commands.push(command),
         Inside::Script(text) => {
@@ -130,30 +53,130 @@ pub(super) fn add(command: Command, found: &mut Line, depth: usize) -> Result<()
             inner.into_iter().try_for_each(|inner| add(inner, found, depth + 1))?;
         }
     }
-    Ok(())
+    if let Some(text) = said {
+        guess(found, |found| script(&text, found, depth + 1))?;
+    }
+    guess_runs(code, found, depth)?;
+    match (reader, read) {
+        (Some(reader), Some(text)) => run_text(&text, &reader, found, depth),
+        (_, None) | (None, _) => Ok(()),
+    }
 }
 
-/// Gives commands the text of their here-document; a shell among them reads it as a script.
+/// Gives commands the text of their here-document. Who reads it, also behind a pipe, runs it.
 pub(super) fn give_input(
     body: &str,
     readers: Range<usize>,
     found: &mut Line,
     depth: usize,
 ) -> Result<(), SplitError> {
-    let mut is_script = false;
-    for command in found.commands.get_mut(readers).unwrap_or_default() {
-        is_script |= reads_script(command);
+    for command in found.commands.get_mut(readers.clone()).unwrap_or_default() {
         let text = command.redirects.iter_mut().rfind(|redirect| redirect.flow == Flow::Text);
         if let Some(text) = text {
             body.clone_into(&mut text.target.text);
         }
     }
-    if is_script { script(body, found, depth + 1) } else { Ok(()) }
+    let later = found.commands.iter().enumerate().skip(readers.start);
+    let reached = later.filter(|(at, command)| {
+        let fed = command.feeds.start < readers.end && readers.start < command.feeds.end;
+        readers.contains(at) || (fed && command.input_text().is_none())
+    });
+    let takers: Vec<Command> = reached
+        .map(|(_, command)| command)
+        .filter(|command| takes_text(command))
+        .cloned()
+        .collect();
+    takers.iter().try_for_each(|command| run_text(body, command, found, depth))
 }
 
-/// Whether it is a shell that reads its script from its input.
-pub(crate) fn reads_script(command: &Command) -> bool {
-    SHELLS.contains(&command.name()) && matches!(shell_script(command), ShellScript::Input)
+/// Whether it runs what it gets as its input.
+fn takes_text(command: &Command) -> bool {
+    reads_script(command)
+        || matches!(command.name(), "xargs" | "parallel")
+        || code::reads_code(command)
+        || reads_remotely(command)
+}
+
+/// `ssh HOST` without a command.
+fn reads_remotely(command: &Command) -> bool {
+    let wrapper = wrapper::of("ssh");
+    command.name() == "ssh"
+        && wrapper.is_some_and(|wrapper| begins(command, wrapper) >= command.words.len())
+}
+
+/// Adds what a command runs of a text that it reads.
+fn run_text(
+    text: &str,
+    command: &Command,
+    found: &mut Line,
+    depth: usize,
+) -> Result<(), SplitError> {
+    let wrapper = wrapper::of(command.name());
+    match wrapper.filter(|wrapper| matches!(wrapper.name, "xargs" | "parallel")) {
+        Some(wrapper) if begins(command, wrapper) < command.words.len() => {
+            let filled = filled(command, begins(command, wrapper), text);
+            guess_runs(code::Runs { commands: filled, scripts: vec![] }, found, depth)
+        }
+        Some(_) => guess(found, |found| script(text, found, depth + 1)),
+        None if reads_script(command) || reads_remotely(command) => script(text, found, depth + 1),
+        None => guess_runs(code::of_input(command, text), found, depth),
+    }
+}
+
+/// Adds what variables of the line hold, if one of its commands is a variable: `X='…'; $X`.
+pub(super) fn run_values(found: &mut Line) -> Result<(), SplitError> {
+    let values = std::mem::take(&mut found.values);
+    let is_variable = |command: &Command| {
+        command.words.first().is_some_and(|word| {
+            word.form == Form::Computed
+                && word.text.starts_with('$')
+                && !word.text.starts_with("$(")
+        })
+    };
+    if values.is_empty() || !found.commands.iter().any(is_variable) {
+        return Ok(());
+    }
+    values.iter().try_for_each(|value| guess(found, |found| script(value, found, 1)))
+}
+
+fn guess_runs(runs: code::Runs, found: &mut Line, depth: usize) -> Result<(), SplitError> {
+    for text in &runs.scripts {
+        guess(found, |found| script(text, found, depth + 1))?;
+    }
+    for words in runs.commands {
+        let command = Command { words, ..Command::default() };
+        guess(found, |found| add(command, found, depth + 1))?;
+    }
+    Ok(())
+}
+
+/// Adds commands that may run. Where the text is none of a shell, what was read of it stays.
+fn guess(
+    found: &mut Line,
+    read: impl FnOnce(&mut Line) -> Result<(), SplitError>,
+) -> Result<(), SplitError> {
+    let from = found.commands.len();
+    let result = read(found);
+    for command in found.commands.get_mut(from..).unwrap_or_default() {
+        command.layer = Layer::Guess;
+    }
+    match result {
+        Err(error @ (SplitError::TooDeep | SplitError::TooLong)) => Err(error),
+        Err(
+            SplitError::Unterminated { .. }
+            | SplitError::Unexpected { .. }
+            | SplitError::Ambiguous { .. },
+        )
+        | Ok(()) => Ok(()),
+    }
+}
+
+/// What `$(echo rm) -rf /` makes of itself.
+fn program_said(command: &Command, found: &Line) -> Option<String> {
+    let (program, rest) = command.words.split_first()?;
+    let substituted = program.form == Form::Computed && program.text.starts_with(['$', '`']);
+    let said = substituted.then(|| said(found.range(&command.nested))).flatten()?;
+    Some(rest.iter().fold(said, |text, word| text + " " + &word.text))
 }
 
 fn inside(command: &Command, found: &Line) -> Inside {
@@ -162,12 +185,12 @@ fn inside(command: &Command, found: &Line) -> Inside {
         words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
     };
     match name {
-        _ if SHELLS.contains(&name) => match shell_script(command) {
-            ShellScript::Given(text) => Inside::Script(given_script(command, text)),
-            ShellScript::File => Inside::Nothing,
-            ShellScript::Input => {
-                piped_script(command, found).map_or(Inside::Nothing, Inside::Script)
+        _ if source(command).is_some() && wrapper::of(name).is_none() => match source(command) {
+            Some(Source::Given(text)) => Inside::Script(given_script(command, text)),
+            Some(Source::Nested) => {
+                said(found.range(&command.nested)).map_or(Inside::Nothing, Inside::Script)
             }
+            Some(Source::File | Source::Input) | None => Inside::Nothing,
         },
         "eval" => {
             let words = command.arguments();
@@ -179,6 +202,11 @@ fn inside(command: &Command, found: &Line) -> Inside {
             words
                 .find(|text| *text != "--")
                 .map_or(Inside::Nothing, |text| Inside::Script(text.into()))
+        }
+        "alias" => {
+            let values = command.arguments().iter().filter_map(|word| word.text.split_once('='));
+            let values: Vec<&str> = values.map(|(_, value)| value).collect();
+            if values.is_empty() { Inside::Nothing } else { Inside::Script(values.join("\n")) }
         }
         "find" | "fd" => executed(&command.words),
         "su" | "script" | "flock" | "runuser" if option_value(command, "-c").is_some() => {
@@ -204,7 +232,7 @@ fn inside(command: &Command, found: &Line) -> Inside {
             };
             at.map_or(Inside::Nothing, rest)
         }
-        _ => match WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
+        _ => match wrapper::of(name) {
             Some(wrapper) => wrapped(command, wrapper),
             None => Inside::Nothing,
         },
@@ -223,26 +251,7 @@ fn is_question(option: &str) -> bool {
 
 fn wrapped(command: &Command, wrapper: &Wrapper) -> Inside {
     let words = &command.words;
-    let mut at = 1;
-    let mut operands = wrapper.operands;
-    while let Some(word) = words.get(at) {
-        let text = word.text.as_str();
-        if text == "--" {
-            at += 1 + operands;
-            break;
-        } else if text.len() > 1 && text.starts_with('-') {
-            at += if takes_next(wrapper.valued, text) { 2 } else { 1 };
-        } else if text == "!" && wrapper.name == "time" {
-            at += 1;
-        } else if is_assignment(text) && matches!(wrapper.name, "env" | "sudo" | "doas") {
-            break;
-        } else if operands > 0 {
-            operands -= 1;
-            at += 1;
-        } else {
-            break;
-        }
-    }
+    let at = begins(command, wrapper);
     if at >= words.len() {
         return Inside::Nothing;
     }
@@ -253,18 +262,6 @@ fn wrapped(command: &Command, wrapper: &Wrapper) -> Inside {
     // `time -o FILE` writes a file; the other thin wrappers have no such option.
     let layer = if wrapper.name == "time" && at > 1 { Layer::Plain } else { wrapper.layer };
     Inside::Words(std::iter::once(at..words.len()).collect(), layer)
-}
-
-/// Whether the next word is the value of an option, or of the last one of several (`-nu root`).
-fn takes_next(valued: &[&str], text: &str) -> bool {
-    if text.starts_with("--") {
-        return valued.contains(&text);
-    }
-    let is_valued = |letter: char| {
-        valued.iter().any(|option| option.strip_prefix('-').is_some_and(|o| o.chars().eq([letter])))
-    };
-    // What follows the first letter with a value in the word is that value.
-    text.chars().skip(1).position(is_valued).is_some_and(|at| at + 2 == text.chars().count())
 }
 
 /// The commands of `find … -exec CMD ; -exec CMD +`.
@@ -295,89 +292,9 @@ fn take_assignments(words: &[Word], assignments: &mut Vec<String>) -> Vec<Word> 
     words[count..].to_vec()
 }
 
-fn is_assignment(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(name, _)| {
-        let named = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        named && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-    })
-}
-
 /// The value of an option: the next word, or the rest of its own.
 fn option_value<'c>(command: &'c Command, option: &str) -> Option<&'c str> {
     let mut words = command.arguments().iter().map(|word| word.text.as_str());
     let found = words.find(|text| text.starts_with(option) && !text.starts_with("--"))?;
     if found.len() > option.len() { Some(&found[option.len()..]) } else { words.next() }
-}
-
-enum ShellScript<'c> {
-    Given(&'c str),
-    File,
-    Input,
-}
-
-/// Where a shell's script comes from.
-fn shell_script(command: &Command) -> ShellScript<'_> {
-    let mut words = command.arguments().iter().map(|word| word.text.as_str());
-    let (mut given, mut from_input) = (false, false);
-    while let Some(text) = words.next() {
-        if text == "--" && from_input && !given {
-            return ShellScript::Input;
-        }
-        if text == "--" {
-            return operand(words.next(), given);
-        }
-        if matches!(text, "--rcfile" | "--init-file") {
-            words.next();
-        } else if text.starts_with("--") || text == "-" {
-        } else if text.starts_with(['-', '+']) {
-            given |= text.starts_with('-') && text.contains('c');
-            from_input |= text.contains('s');
-            // `-euo pipefail`: the name of an option follows.
-            if text.contains(['o', 'O']) {
-                words.next();
-            }
-        } else if from_input && !given {
-            return ShellScript::Input;
-        } else {
-            return operand(Some(text), given);
-        }
-    }
-    ShellScript::Input
-}
-
-/// The script of `sh -c`. Where it is an expansion that may come to nothing, the next word may be
-/// the script instead.
-fn given_script(command: &Command, text: &str) -> String {
-    let words = &command.words;
-    let is_script = |word: &Word| std::ptr::eq(word.text.as_str(), text);
-    let at = words.iter().position(is_script).unwrap_or(words.len());
-    let known = words[at..].iter().position(|word| word.form == Form::Literal);
-    let end = known.map_or(words.len(), |known| at + known + 1);
-    let scripts: Vec<&str> = words[at..end].iter().map(|word| word.text.as_str()).collect();
-    scripts.join("\n")
-}
-
-fn operand(text: Option<&str>, given: bool) -> ShellScript<'_> {
-    match text {
-        Some(text) if given => ShellScript::Given(text),
-        Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") | None => ShellScript::Input,
-        Some(_) => ShellScript::File,
-    }
-}
-
-/// The script of a shell that reads a text which stands in the line: `echo '…' | sh`, `sh <<< …`.
-fn piped_script(command: &Command, found: &Line) -> Option<String> {
-    if let Some(text) = command.input_text() {
-        // Empty where the body of a document is still to come.
-        return (!text.is_empty()).then(|| text.to_owned());
-    }
-    let source = found.range(&command.feeds).last()?;
-    if !matches!(source.name(), "echo" | "printf") {
-        return None;
-    }
-    let options = |word: &&Word| matches!(word.text.as_str(), "-e" | "-n" | "-ne" | "-en" | "--");
-    let words = source.arguments().iter().skip_while(options);
-    let text: Vec<&str> = words.map(|word| word.text.as_str()).collect();
-    // `printf` and some `echo` make a line end of `\n`.
-    (!text.is_empty()).then(|| text.join(" ").replace("\\n", "\n"))
 }

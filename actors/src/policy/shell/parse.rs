@@ -20,6 +20,10 @@ pub(super) struct Parser<'s, 'f> {
     pub(super) found: &'f mut Line,
     pub(super) depth: usize,
     pub(super) documents: Vec<Document>,
+    /// Where the groups and loops that are open began, in commands.
+    pub(super) open: Vec<usize>,
+    /// Where the group began that the last stage closed: what follows reads from all of it.
+    pub(super) closed: Option<usize>,
 }
 
 /// What ends a list.
@@ -61,7 +65,7 @@ impl<'s, 'f> Parser<'s, 'f> {
         if depth > MAX_DEPTH {
             return Err(SplitError::TooDeep);
         }
-        Ok(Self { src, at: 0, found, depth, documents: vec![] })
+        Ok(Self { src, at: 0, found, depth, documents: vec![], open: vec![], closed: None })
     }
 
     pub(super) fn peek(&self) -> Option<char> {
@@ -144,6 +148,7 @@ impl<'s, 'f> Parser<'s, 'f> {
                 '|' if self.takes("||") => {}
                 '|' => {
                     let _ = self.takes("|&") || self.takes("|");
+                    pipeline = self.closed.take().map_or(pipeline, |group| pipeline.min(group));
                     feeds = pipeline..self.found.commands.len();
                     after_pipe = true;
                     continue;
@@ -160,6 +165,7 @@ impl<'s, 'f> Parser<'s, 'f> {
                 }
             }
             if ends_pipeline {
+                self.closed = None;
                 after_pipe = false;
                 pipeline = self.found.commands.len();
                 feeds = 0..0;
@@ -234,6 +240,7 @@ impl<'s, 'f> Parser<'s, 'f> {
             }
             if let Some(name) = assigned(&self.src[start..self.at]) {
                 command.assignments.push(name.to_owned());
+                self.found.keep_value(&read.word.text);
                 if read.word.text.ends_with('=') && self.peek() == Some('(') {
                     self.array()?;
                 }
@@ -274,6 +281,11 @@ impl<'s, 'f> Parser<'s, 'f> {
     fn keyword(&mut self, word: &str, command: &mut Command) -> Result<bool, SplitError> {
         match word {
             _ if STEPPED_OVER.contains(&word) => {
+                match word {
+                    "{" | "if" | "while" | "until" => self.open.push(self.found.commands.len()),
+                    "}" | "fi" | "done" => self.closed = self.open.pop().or(self.closed),
+                    _ => {}
+                }
                 self.blanks();
                 if self.peek() == Some('(') {
                     let feeds = command.feeds.clone();
@@ -292,8 +304,15 @@ impl<'s, 'f> Parser<'s, 'f> {
                     Some(_) | None => {}
                 }
             }
-            "case" => self.case()?,
-            "for" | "select" => self.for_header()?,
+            "case" => {
+                let from = self.found.commands.len();
+                self.case()?;
+                self.closed = Some(from);
+            }
+            "for" | "select" => {
+                self.open.push(self.found.commands.len());
+                self.for_header()?;
+            }
             "[[" => self.test()?,
             "function" => {
                 self.blanks();

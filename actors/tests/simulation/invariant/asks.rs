@@ -44,6 +44,7 @@ impl Invariant for Asks {
                 Event::QuestionAsked(asked) => self.ask(asked.question)?,
                 Event::ApprovalSettled(settled) => self.settle(settled.approval)?,
                 Event::QuestionAnswered(answered) => self.settle(answered.question)?,
+                Event::QuestionWithdrawn { question } => self.settle(*question)?,
                 Event::RunFinished(_) | Event::SubagentFinished(_) => {
                     let left = self
                         .open

@@ -47,7 +47,8 @@ fn commands(step: &Step) -> Vec<Command> {
     let crashed = failed(Failure::new(ErrorCode::AgentCrashed, "too often"));
     let recovered = |end| Command::Recovered(Recovered { attempt: Attempt(9), end });
     let text = || Arc::<str>::from("words");
-    let start = |kind| Command::Start(Start { input: text(), kind, parent_run: None });
+    let start =
+        |kind| Command::Start(Start { input: text(), kind, parent_run: None, prepared_at: None });
     let approve = |verdict| {
         Command::Approve(Approve { approval: ask, verdict, by: None, reason: None, raised: None })
     };

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use kinfolk_actors::event::{Event, Message};
-use kinfolk_actors::id::{AgentId, RunId};
-use kinfolk_actors::limits::{Limits, OnLimit};
+use kinfolk_actors::budget::account::Scope;
+use kinfolk_actors::event::{ApprovalSubject, Event, Message};
+use kinfolk_actors::id::{AgentId, AskId, RunId};
+use kinfolk_actors::limits::{LimitKind, Limits, OnLimit};
 use kinfolk_actors::money::Money;
 use kinfolk_actors::profile::ModelProfile;
 use kinfolk_actors::usage::Usage;
@@ -26,6 +27,10 @@ struct Used {
 #[derive(Default)]
 pub struct Bounded {
     family: BTreeMap<RunId, (Used, Limits)>,
+    /// The lead's own limits, as they were raised last.
+    leads: BTreeMap<RunId, Limits>,
+    /// Whose limit a question is about.
+    asked: BTreeMap<AskId, Scope>,
     agents: BTreeMap<(RunId, AgentId), Used>,
 }
 
@@ -38,18 +43,34 @@ impl Invariant for Bounded {
         let (run, agent) = (step.machine.run, step.agent());
         let family = &world.setting.family;
         let (used, limits) = self.family.entry(run).or_insert((Used::default(), family.limits));
+        let lead = self.leads.entry(run).or_insert(family.lead.limits);
         let own = self.agents.entry((run, agent)).or_default();
         let profile = step.machine.profile();
         for event in step.events() {
             for used in [&mut *used, &mut *own] {
                 used.count(event, &profile);
             }
-            let raised = match event {
-                Event::RunResumed(resumed) => resumed.raised,
-                Event::ApprovalSettled(settled) => settled.raised,
-                _ => None,
-            };
-            *limits = raised.unwrap_or(*limits);
+            match event {
+                Event::RunResumed(resumed) => {
+                    let raised = resumed.raised.unwrap_or_default();
+                    raise(limits, &raised, lead);
+                    raise(lead, &raised, &raised);
+                }
+                Event::ApprovalRequested(asked) => {
+                    if let ApprovalSubject::Limit { scope, .. } = asked.subject {
+                        self.asked.insert(asked.approval, scope);
+                    }
+                }
+                Event::ApprovalSettled(settled) => {
+                    let raised = settled.raised.unwrap_or_default();
+                    match self.asked.get(&settled.approval) {
+                        Some(Scope::Family) => raise(limits, &raised, &Limits::none()),
+                        Some(Scope::Agent(_)) => raise(lead, &raised, &Limits::none()),
+                        None => {}
+                    }
+                }
+                _ => {}
+            }
         }
         let spawned = used.subagents <= u64::from(family.caps.max_subagents);
         hold!(spawned, "{} subagents", used.subagents);
@@ -58,11 +79,20 @@ impl Invariant for Bounded {
         }
         used.within(limits, "the family")?;
         used.noted(limits);
-        let own_limits = step.machine.invocation().limits;
-        if !agent.is_lead() {
-            own.within(&own_limits, "the agent")?;
-        }
-        Ok(())
+        let own_limits = if agent.is_lead() { *lead } else { step.machine.invocation().limits };
+        own.within(&own_limits, "the agent")
+    }
+}
+
+/// Raises limits: none falls, and none is set that was not there where `instead` has one.
+fn raise(limits: &mut Limits, raised: &Limits, instead: &Limits) {
+    for kind in LimitKind::ALL {
+        let most = match (limits.get(kind), raised.get(kind)) {
+            (Some(before), Some(most)) => Some(before.max(most)),
+            (None, most) if instead.get(kind).is_none() => most,
+            (before, _) => before,
+        };
+        limits.set(kind, most);
     }
 }
 

@@ -28,17 +28,18 @@ impl Invariant for Progress {
                 let command = Command::Settle { key, outcome: outcome.clone() };
                 let followed = probe::follow(step, &command);
                 if !probe::fits(key, &outcome) {
-                    // What is said of a timer that did not fire is dropped.
-                    let timer = matches!(key, Key::Timer(_));
-                    let misfit = followed == Err(Refusal::Misfit(key))
-                        || timer && followed == Err(Refusal::Stale(key));
+                    let misfit = followed == Err(Refusal::Misfit(key));
                     hold!(misfit, "{key:?} took {outcome:?}: {followed:?}");
                     continue;
                 }
                 match followed {
-                    Ok(state) => {
-                        let left = ends(&outcome) && keys(&state).contains(&key);
+                    Ok(state) if ends(key, &outcome) => {
+                        let left = keys(&state).contains(&key);
                         hold!(!left, "{key:?} goes on after {outcome:?}");
+                    }
+                    Ok(state) => {
+                        let left = keys(&state).contains(&key);
+                        hold!(left, "{key:?} ended with {outcome:?}");
                     }
                     Err(refusal) => {
                         return Err(format!("{key:?} refused {outcome:?}: {refusal}"));
@@ -50,9 +51,13 @@ impl Invariant for Progress {
     }
 }
 
-/// A question of a subagent is the one outcome that does not end its work.
-fn ends(outcome: &Outcome) -> bool {
-    !matches!(outcome, Outcome::ChildAsks { .. })
+/// A question of a subagent does not end its work, and a time is waited for until it comes.
+fn ends(key: Key, outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::ChildAsks { .. } => false,
+        Outcome::Gone | Outcome::Panicked { .. } => !matches!(key, Key::Timer(_)),
+        _ => true,
+    }
 }
 
 pub fn keys(state: &AgentState) -> BTreeSet<Key> {

@@ -68,6 +68,7 @@ fn a_plain_reply_with_usage_in_a_chunk_without_choices() {
         ..Usage::default()
     };
     let expected = RawReply {
+        cost: None,
         text: "Hi \"you\"".into(),
         calls: vec![],
         finish: Finish::Length,

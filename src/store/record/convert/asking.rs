@@ -50,7 +50,9 @@ impl From<&ApprovalSubject> for ApprovalSubjectV1 {
                 arguments: Arc::clone(arguments),
                 digest: digest.0,
             },
-            ApprovalSubject::Limit { limit } => Self::Limit { limit: limit.number() },
+            ApprovalSubject::Limit { limit, scope } => {
+                Self::Limit { limit: limit.number(), scope: (*scope).into() }
+            }
         }
     }
 }
@@ -63,7 +65,9 @@ impl TryFrom<ApprovalSubjectV1> for ApprovalSubject {
             ApprovalSubjectV1::Tool { call, name, arguments, digest } => {
                 Self::Tool { call: call.into(), name, arguments, digest: ArgumentDigest(digest) }
             }
-            ApprovalSubjectV1::Limit { limit } => Self::Limit { limit: LimitKind::of(limit)? },
+            ApprovalSubjectV1::Limit { limit, scope } => {
+                Self::Limit { limit: LimitKind::of(limit)?, scope: scope.into() }
+            }
         })
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kinfolk_actors::compaction::Trigger;
 use kinfolk_actors::event::{CompactionFinished, CompactionStarted};
+use kinfolk_actors::money::Money;
 use kinfolk_actors::time::Millis;
 
 use super::super::Unreadable;
@@ -53,6 +54,7 @@ impl From<&CompactionFinished> for CompactionFinishedV1 {
             model: Arc::clone(&event.model),
             usage: (&event.usage).into(),
             duration_ms: event.duration_ms.0,
+            cost: event.cost.map(Money::pico),
         }
     }
 }
@@ -72,6 +74,7 @@ impl TryFrom<CompactionFinishedV1> for CompactionFinished {
             model: stored.model,
             usage: stored.usage.into(),
             duration_ms: Millis(stored.duration_ms),
+            cost: stored.cost.map(Money::from_pico),
         })
     }
 }

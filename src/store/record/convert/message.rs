@@ -8,6 +8,7 @@ use kinfolk_actors::event::{
 };
 use kinfolk_actors::id::{AskId, CallId, RequestNo};
 use kinfolk_actors::limits::LimitKind;
+use kinfolk_actors::money::Money;
 use kinfolk_actors::time::Millis;
 
 use super::super::Unreadable;
@@ -53,6 +54,7 @@ impl From<&Reply> for ReplyV2 {
             model: Arc::clone(&event.model),
             duration_ms: event.duration_ms.0,
             opaque: event.opaque.clone(),
+            cost: event.cost.map(Money::pico),
         }
     }
 }
@@ -71,6 +73,7 @@ impl TryFrom<ReplyV2> for Reply {
             model: stored.model,
             duration_ms: Millis(stored.duration_ms),
             opaque: stored.opaque,
+            cost: stored.cost.map(Money::from_pico),
         })
     }
 }

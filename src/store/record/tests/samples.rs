@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::ports::store::Record;
 
 /// How many kinds [`kind_of`] tells apart.
-pub(super) const KINDS: usize = 26;
+pub(super) const KINDS: usize = 27;
 
 /// The stored number of each kind of event; a new kind breaks the build here, and then needs a
 /// sample.
@@ -44,6 +44,7 @@ pub(super) fn kind_of(event: &Event) -> usize {
         Event::CompactionFinished(_) => 23,
         Event::LimitWarning(_) => 24,
         Event::LimitReached(_) => 25,
+        Event::QuestionWithdrawn { .. } => 26,
     }
 }
 

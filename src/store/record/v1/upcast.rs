@@ -61,7 +61,7 @@ impl TryFrom<EventV1> for EventV2 {
                 })
             }
             EventV1::ModelFailed { request, error, usage } => {
-                Self::ModelFailed { request, error, usage }
+                Self::ModelFailed { request, error, usage, cost: None }
             }
             EventV1::ToolStarted { call, name, arguments } => {
                 Self::ToolStarted { call, name, arguments, deadline: None }
@@ -108,7 +108,7 @@ impl From<ReplyV1> for ReplyV2 {
     fn from(old: ReplyV1) -> Self {
         let ReplyV1 { request, text, calls, finish, usage, model, duration_ms, opaque } = old;
         let calls = calls.into_iter().map(ProposedCallV2::from).collect();
-        Self { request, text, calls, finish, usage, model, duration_ms, opaque }
+        Self { request, text, calls, finish, usage, model, duration_ms, opaque, cost: None }
     }
 }
 

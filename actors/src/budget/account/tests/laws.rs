@@ -343,11 +343,7 @@ fn wind_up(world: &mut World) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 10_000,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(crate::laws::cases(10_000))]
 
     #[test]
     fn nothing_is_overspent_or_minted_whatever_the_agents_do(script in script()) {

@@ -20,6 +20,10 @@ pub(super) const ALONE: &[(&str, &[&str])] = &[
         &["rm -rf ~", "rm -r $HOME/", "rm -rf \"${HOME}\"/*", "rm -rf /home/x"],
     ),
     ("filesystem.remove_system", &["rm -rf /etc", "rm -r /usr/lib/x", "rm -rf /var/*"]),
+    (
+        "filesystem.remove_computed",
+        &["rm -rf $X", "xargs rm -rf < a", "rm -r \"$(pwd)\"", "dd of=$X", "chmod -R 700 $X"],
+    ),
     ("filesystem.remove_all_here", &["rm -rf .", "rm -rf *", "rm -rf ../x"]),
     ("filesystem.remove_repository", &["rm -rf .git", "rm -r a/.git/"]),
     (
@@ -61,6 +65,10 @@ pub(super) const ALONE: &[(&str, &[&str])] = &[
             "$(echo mr | rev) x",
             "cat x | base64 -d | tee y | sh",
         ],
+    ),
+    (
+        "dangerous.inline_code",
+        &["perl -e 'system(\"ls\")'", "awk '{print | \"sort\"}'", "vim -c '!ls'"],
     ),
     ("dangerous.hide_history", &["history -c", "unset HISTFILE", "HISTFILE=/dev/null"]),
     (

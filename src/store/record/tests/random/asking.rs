@@ -11,7 +11,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::parts::{
-    a_call, a_failure, a_scope, a_time, a_usage, an_amount, an_ask, limits, maybe_text, one, text,
+    a_call, a_failure, a_scope, a_time, a_usage, an_amount, an_ask, limits, maybe_text, money, one,
+    text,
 };
 
 pub(super) fn a_request() -> impl Strategy<Value = Event> {
@@ -21,7 +22,10 @@ pub(super) fn a_request() -> impl Strategy<Value = Event> {
             ApprovalSubject::Tool { call, name, arguments, digest }
         },
     );
-    let subject = prop_oneof![tool, one().prop_map(|limit| ApprovalSubject::Limit { limit })];
+    let subject = prop_oneof![
+        tool,
+        (one(), a_scope()).prop_map(|(limit, scope)| ApprovalSubject::Limit { limit, scope })
+    ];
     (an_ask(), subject, text(), option::of(a_time())).prop_map(
         |(approval, subject, reason, deadline)| {
             Event::ApprovalRequested(ApprovalRequested { approval, subject, reason, deadline })
@@ -51,6 +55,10 @@ pub(super) fn an_answer() -> impl Strategy<Value = Event> {
     })
 }
 
+pub(super) fn a_withdrawal() -> impl Strategy<Value = Event> {
+    an_ask().prop_map(|question| Event::QuestionWithdrawn { question })
+}
+
 pub(super) fn a_compaction() -> impl Strategy<Value = Event> {
     (any::<[u32; 2]>(), one(), any::<[u64; 2]>(), text()).prop_map(
         |([n, entries], trigger, [tokens, max_output], model)| {
@@ -69,8 +77,8 @@ pub(super) fn a_compaction() -> impl Strategy<Value = Event> {
 pub(super) fn a_summary() -> impl Strategy<Value = Event> {
     let sizes = any::<[u64; 3]>();
     let how = (any::<u32>(), any::<[bool; 2]>(), maybe_text(), option::of(a_failure()));
-    (how, sizes, text(), a_usage()).prop_map(
-        |((n, [ok, gained], summary, error), [before, after, duration], model, usage)| {
+    (how, sizes, text(), (a_usage(), option::of(money()))).prop_map(
+        |((n, [ok, gained], summary, error), [before, after, duration], model, (usage, cost))| {
             Event::CompactionFinished(CompactionFinished {
                 n,
                 ok,
@@ -81,6 +89,7 @@ pub(super) fn a_summary() -> impl Strategy<Value = Event> {
                 error,
                 model,
                 usage,
+                cost,
                 duration_ms: Millis(duration),
             })
         },

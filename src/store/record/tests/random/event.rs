@@ -40,6 +40,7 @@ pub(in super::super) fn an_event() -> impl Strategy<Value = Event> {
         asking::a_settlement().boxed(),
         asking::a_question().boxed(),
         asking::an_answer().boxed(),
+        asking::a_withdrawal().boxed(),
         Just(Event::CompactionAsked).boxed(),
         text().prop_map(|reason| Event::InterruptAsked { reason }).boxed(),
         asking::a_compaction().boxed(),
@@ -126,14 +127,16 @@ fn a_reply() -> impl Strategy<Value = Event> {
         any::<String>().prop_map(|text| Finish::from(text.as_str())),
     ];
     let head = (any::<u32>(), text(), vec(a_proposal(), 0..4), finish);
-    (head, a_usage(), text(), any::<u64>(), maybe_text()).prop_map(
-        |((request, text, calls, finish), usage, model, duration, opaque)| {
+    let used = (a_usage(), option::of(money()));
+    (head, used, text(), any::<u64>(), maybe_text()).prop_map(
+        |((request, text, calls, finish), (usage, cost), model, duration, opaque)| {
             Event::Message(Message::Assistant(Reply {
                 request: RequestNo(request),
                 text,
                 calls,
                 finish,
                 usage,
+                cost,
                 model,
                 duration_ms: Millis(duration),
                 opaque,
@@ -159,8 +162,9 @@ fn a_request() -> impl Strategy<Value = Event> {
 }
 
 fn a_failed_request() -> impl Strategy<Value = Event> {
-    (any::<u32>(), a_failure(), a_usage()).prop_map(|(request, error, usage)| {
-        Event::ModelFailed(ModelFailed { request: RequestNo(request), error, usage })
+    let used = (a_usage(), option::of(money()));
+    (any::<u32>(), a_failure(), used).prop_map(|(request, error, (usage, cost))| {
+        Event::ModelFailed(ModelFailed { request: RequestNo(request), error, usage, cost })
     })
 }
 

@@ -57,8 +57,14 @@ fn requests() -> [Event; 3] {
             closing: None,
             max_output: None,
         }),
-        Event::ModelFailed(ModelFailed { request: RequestNo(1), error: failure(), usage: usage() }),
+        Event::ModelFailed(ModelFailed {
+            request: RequestNo(1),
+            error: failure(),
+            usage: usage(),
+            cost: None,
+        }),
         Event::Message(Message::Assistant(Reply {
+            cost: None,
             request: RequestNo(2),
             text: "I look.".into(),
             calls: vec![ProposedCall {

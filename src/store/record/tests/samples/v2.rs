@@ -131,8 +131,14 @@ fn requests() -> Vec<Event> {
             closing: Some(LimitKind::Cost),
             max_output: Some(8_192),
         }),
-        Event::ModelFailed(ModelFailed { request: RequestNo(1), error: failure(), usage: usage() }),
+        Event::ModelFailed(ModelFailed {
+            request: RequestNo(1),
+            error: failure(),
+            usage: usage(),
+            cost: Some(money()),
+        }),
         Event::Message(Message::Assistant(Reply {
+            cost: Some(money()),
             request: RequestNo(2),
             text: "I look.".into(),
             calls: calls.collect(),
@@ -213,7 +219,10 @@ fn asking() -> Vec<Event> {
             arguments: r#"{"text":"a"}"#.into(),
             digest: ArgumentDigest(std::array::from_fn(|at| u8::try_from(at * 7).unwrap())),
         }),
-        requested(ApprovalSubject::Limit { limit: LimitKind::Tokens }),
+        requested(ApprovalSubject::Limit {
+            limit: LimitKind::Tokens,
+            scope: Scope::Agent(AgentId::LEAD),
+        }),
         Event::ApprovalSettled(ApprovalSettled {
             approval: ask(),
             decision: Decision::DeniedAndStop,
@@ -233,6 +242,7 @@ fn asking() -> Vec<Event> {
             answer: "yes".into(),
             by: Some("operator".into()),
         }),
+        Event::QuestionWithdrawn { question: ask() },
     ]
 }
 
@@ -248,6 +258,7 @@ fn compacting() -> Vec<Event> {
             model: "openai:s".into(),
         }),
         Event::CompactionFinished(CompactionFinished {
+            cost: Some(money()),
             n: 1,
             ok: true,
             summary: Some("They plan a weekend.".into()),
