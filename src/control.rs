@@ -21,7 +21,8 @@ use futures::future::BoxFuture;
 use kinfolk_actors::agent::Verdict;
 use kinfolk_actors::id::{AskId, RunId, SessionId};
 use kinfolk_actors::limits::Limits;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use self::asks::OpenAsk;
 pub use self::error::{ControlCode, ControlError, SocketError};
@@ -89,6 +90,7 @@ pub enum Request {
     /// Tell a run something.
     Steer {
         /// Which.
+        #[serde(deserialize_with = "run_id")]
         run: RunId,
         /// What.
         text: Arc<str>,
@@ -96,6 +98,7 @@ pub enum Request {
     /// Keep input for the next run of a run's session.
     Queue {
         /// Which run makes way.
+        #[serde(deserialize_with = "run_id")]
         run: RunId,
         /// The input.
         text: Arc<str>,
@@ -103,6 +106,7 @@ pub enum Request {
     /// Cancel a run.
     Cancel {
         /// Which.
+        #[serde(deserialize_with = "run_id")]
         run: RunId,
         /// Why, for people.
         reason: Arc<str>,
@@ -162,6 +166,11 @@ pub enum Reply {
     Done,
     /// What waits for a person.
     Asks(Vec<OpenAsk>),
+}
+
+/// A run's id with the words of the command line for one that is none.
+fn run_id<'de, D: Deserializer<'de>>(from: D) -> Result<RunId, D::Error> {
+    String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
 
 /// Where the socket of a data directory stands.

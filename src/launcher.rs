@@ -4,6 +4,7 @@
 mod control;
 mod error;
 mod inspect;
+mod raising;
 mod resume;
 mod run;
 mod signals;

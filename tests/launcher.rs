@@ -242,7 +242,7 @@ fn a_store_in_use_is_looked_at_through_its_owner_refused_to_others_and_free_afte
     let inspect = ["inspect", "--data", data.to_str().unwrap()];
     let looked = run(&inspect);
     assert_eq!(looked.status.code(), Some(0));
-    assert!(String::from_utf8(looked.stdout).unwrap().contains("unfinished"));
+    assert!(String::from_utf8(looked.stdout).unwrap().contains("at work or cut off"));
     let refused = run(&["resume", "--data", data.to_str().unwrap()]);
     let stderr = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(2), "{stderr}");

@@ -159,7 +159,10 @@ fn an_approval_parks_the_run_and_an_answer_to_its_holder_lets_it_go_on() {
     // Nobody holds the run: nothing is recorded, and the way out is told.
     let refused = place.say(&["approve", id]);
     assert_eq!(code(&refused), Some(2));
-    assert!(stderr(&refused).contains(&format!("kinfolk resume {run} --wait")));
+    let way_out = format!("`kinfolk resume --wait --data {} {run}`", place.data());
+    assert!(stderr(&refused).contains(&way_out), "{}", stderr(&refused));
+    let listed = String::from_utf8(place.say(&["inspect"]).stdout).unwrap();
+    assert!(listed.contains("waits for a person"), "{listed}");
     // It still waits.
     let again = place.say(&["resume", run, "--output", "json"]);
     assert_eq!(code(&again), Some(4), "{}", stderr(&again));
@@ -169,6 +172,8 @@ fn an_approval_parks_the_run_and_an_answer_to_its_holder_lets_it_go_on() {
     let mut holder =
         Running::start(&["resume", run, "--wait", "--data", &data, "--output", "json"]);
     holder.read_until(|event| event["type"] == "run_resumed");
+    let wrong = place.say(&["answer", id, "yes"]);
+    assert!(stderr(&wrong).contains("`kinfolk approve` answers an approval"), "{}", stderr(&wrong));
     let approved = place.say(&["approve", id, "--by", "ada"]);
     assert_eq!(code(&approved), Some(0), "{}", stderr(&approved));
     let (status, _, told) = holder.wait();
@@ -318,13 +323,23 @@ fn each_policy_at_a_limit_has_its_end_and_its_exit_code() {
 fn an_interrupted_run_goes_on_with_a_higher_limit() {
     let (place, output) = limited("interrupt");
     let told = stderr(&output);
-    assert!(told.contains("kinfolk resume"), "{told}");
+    let (data, journal) = (place.data(), place.journal());
+    let run = journal[0]["run"].as_str().unwrap();
+    let advice = format!("`kinfolk resume --data {data} {run} --max-steps 4`");
+    assert!(told.contains(&advice), "{told}");
+    let listed = place.say(&["inspect"]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.contains("interrupted (limit of steps)"), "{listed}");
     let resumed = place.say(&["resume", "--max-steps", "5", "--output", "json"]);
     assert_eq!(code(&resumed), Some(0), "{}", stderr(&resumed));
     let journal = place.journal();
     check_whole_run(&journal);
     let raised = of_type(&journal, "run_resumed");
     assert!(raised.iter().any(|event| event["raised"]["max_steps"] == 5), "{raised:?}");
+    let late = place.say(&["steer", run, "on"]);
+    assert!(stderr(&late).contains("is over"), "{}", stderr(&late));
+    let listed = String::from_utf8(place.say(&["inspect"]).stdout).unwrap();
+    assert!(listed.contains(", completed\n"), "{listed}");
 }
 
 #[test]

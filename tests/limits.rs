@@ -257,3 +257,14 @@ fn time_under_warn_is_told_and_the_run_goes_on() {
     assert_eq!(events(&output).iter().filter(told).count(), 1);
     check_whole_run(&journal(&place.path("data")));
 }
+
+#[test]
+fn a_limit_on_cost_that_could_not_bind_is_refused_before_anything_starts() {
+    let place = Place::new();
+    std::fs::write(place.path("family.toml"), "[lead]\nprompt = \"x\"\ntools = [\"read_file\"]\n")
+        .unwrap();
+    let output = place.run(["--max-cost", "0.05"], "finish");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+    assert!(said.contains("prices") && said.contains(&place.model()), "{said}");
+}

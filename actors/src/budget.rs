@@ -53,9 +53,14 @@ struct AgentSums {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct AtWork {
     requests: BTreeSet<AgentId>,
-    /// Calls of open turns that run here once they are begun.
+    /// Calls of open turns that run here.
     tools: BTreeSet<CallId>,
+    /// Of these, calls that wait for their turn, for a check or for the workspace: somebody is at
+    /// work for them. A call that waits for a person is not among them.
+    coming: BTreeSet<CallId>,
     running: BTreeSet<CallId>,
+    /// The calls that people are asked about.
+    asked: BTreeMap<AskId, CallId>,
 }
 
 /// What an agent may know of its family when it decides.
@@ -212,6 +217,6 @@ impl Ledger {
 
 impl AtWork {
     fn is_idle(&self) -> bool {
-        self.requests.is_empty() && self.running.is_empty()
+        self.requests.is_empty() && self.running.is_empty() && self.coming.is_empty()
     }
 }

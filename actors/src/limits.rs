@@ -200,6 +200,18 @@ impl LimitKind {
         }
     }
 
+    /// The kind in words, for people: the limit of …
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::ToolCalls => "tool calls",
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::Time => "time",
+        }
+    }
+
     /// The code of the error with which the policy `stop` ends a run.
     #[must_use]
     pub fn code(self) -> ErrorCode {

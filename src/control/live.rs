@@ -44,6 +44,10 @@ impl Controlled for Runtime {
             if let Some(run) = self.control_of(&session).await {
                 return Ok(run.compact().await?);
             }
+            if Store::session(self.store().as_ref(), &session).await?.is_none() {
+                let text = format!("there is no session `{session}`; `kinfolk inspect` lists them");
+                return Err(ControlError::new(ControlCode::NotFound, text));
+            }
             let opened = self.session(session.as_str()).open().await;
             let session = opened
                 .map_err(|error| ControlError::new(ControlCode::NotFound, error.to_string()))?;

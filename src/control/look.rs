@@ -3,15 +3,16 @@
 use std::io;
 use std::sync::Arc;
 
-use kinfolk_actors::event::Recorded;
+use kinfolk_actors::event::{Event, Recorded};
 use kinfolk_actors::id::{Offset, RunId, SessionId};
 use serde::{Deserialize, Serialize};
 
+use super::asks::OpenAsks;
 use super::{ControlCode, ControlError};
 use crate::output::events::events;
 use crate::output::family_view::FamilyView;
-use crate::output::inspect::{families, sessions};
-use crate::ports::store::{Store, StoreError};
+use crate::output::inspect::{Listed, Standing, families, sessions};
+use crate::ports::store::{RunSummary, SessionSummary, Store, StoreError};
 use crate::settings::run::{EventFilter, InspectTarget};
 use crate::settings::value::OutputFormat;
 
@@ -78,7 +79,11 @@ pub async fn look(store: &dyn Store, query: &Look) -> Result<String, LookError> 
     let mut text = Vec::new();
     let mut damage = None;
     let written = if let (None, None) = (&query.target, &query.events) {
-        sessions(&store.sessions().await?, query.output, &mut text)
+        let mut listed = Vec::new();
+        for summary in store.sessions().await? {
+            listed.push(listing(store, summary).await);
+        }
+        sessions(&listed, query.output, &mut text)
     } else {
         let (session, run) = find(store, query.target.as_ref()).await?;
         // Damage in the middle of a session must not hide what stands before it.
@@ -100,6 +105,43 @@ pub async fn look(store: &dyn Store, query: &Look) -> Result<String, LookError> 
         Some(error) => Err(LookError::Store { text, error }),
         None => Ok(text),
     }
+}
+
+/// A session with what its newest run has come to. Damage keeps no session from being listed.
+async fn listing(store: &dyn Store, summary: SessionSummary) -> Listed {
+    let standing = match &summary.newest {
+        Some(run) => standing(store, run).await.unwrap_or_default(),
+        None => None,
+    };
+    Listed { summary, standing }
+}
+
+/// What a run has come to: the end of a finished one, else what its events tell. None if there is
+/// no event of it.
+async fn standing(store: &dyn Store, run: &RunSummary) -> Result<Option<Standing>, StoreError> {
+    /// Records that are read at a time.
+    const PAGE: usize = 1024;
+    let (mut asks, mut standing) = (OpenAsks::default(), None);
+    let mut from = run.finished.unwrap_or(run.first);
+    loop {
+        let records = store.read(&run.session, from, PAGE).await?;
+        let Some(last) = records.last() else { break };
+        from = last.end();
+        for one in records.iter().flat_map(|record| record.recorded()) {
+            asks.take(&one);
+            standing = match &one.event {
+                _ if one.run != run.run => standing,
+                Event::RunFinished(end) => Some(Standing::Ended(end.outcome, end.finish_reason)),
+                Event::RunInterrupted(why) => Some(Standing::Interrupted(why.limit)),
+                Event::RunStarted(_) | Event::RunResumed(_) => Some(Standing::Unfinished),
+                _ => standing,
+            };
+        }
+    }
+    Ok(match standing {
+        Some(Standing::Unfinished) if asks.open().next().is_some() => Some(Standing::Waits),
+        other => other,
+    })
 }
 
 /// The session that is meant, and the run if one is.

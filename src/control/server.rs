@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::pending;
 use parking_lot::Mutex;
-use tokio::io::{AsyncWrite, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -20,11 +22,22 @@ use super::wire::{self, Line, PART, Read};
 use super::{ControlCode, ControlError, Controlled, MAX_REQUEST, Reply, Request, SOCKET};
 use super::{SocketError, asks, look, socket_of};
 
-/// The most connections at once; more wait until one is closed.
+/// The most connections at once. One more makes those give way that have had an answer and say
+/// nothing; if there are none, it is turned away.
 const MAX_CONNECTIONS: usize = 16;
 
 /// How long a connection may take for one line of a request, or to take one line of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a new connection may say nothing: whoever connects has something to say.
+const FIRST: Duration = Duration::from_secs(2);
+
+/// How long a new connection waits for others to give way.
+const GIVING_WAY: Duration = Duration::from_millis(100);
+
+/// The most bytes that are read of a request that is too long, so that its sender, who would not
+/// read before all is written, hears why.
+const MAX_DRAINED: u64 = 60 * 1024 * 1024;
 
 /// How long a closing socket waits for wishes that are being carried out.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -154,21 +167,19 @@ async fn listen(
     // Both are aborted with this task.
     let orders = Orders::default();
     let mut connections = JoinSet::new();
+    let until = Until { closing: closing.clone(), crowded: Arc::default() };
     loop {
-        let next = async {
-            // It is never closed.
-            let place = Arc::clone(&places).acquire_owned().await.ok();
-            listener.accept().await.map(|(stream, _)| (stream, place))
-        };
-        let Some(accepted) = closing.run_until_cancelled(next).await else { break };
+        let Some(accepted) = closing.run_until_cancelled(listener.accept()).await else { break };
         while connections.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, place)) => {
+            Ok((stream, _)) => {
                 let work = (Arc::clone(&controlled), orders.clone());
-                let closing = closing.clone();
+                let (places, until) = (Arc::clone(&places), until.clone());
                 connections.spawn(async move {
-                    serve(stream, work, closing).await;
-                    drop(place);
+                    match place(places, &until).await {
+                        Some(_place) => serve(stream, work, until).await,
+                        None => turn_away(stream).await,
+                    }
                 });
             }
             Err(error) => {
@@ -182,25 +193,64 @@ async fn listen(
     orders.end().await;
 }
 
-/// One connection to its end. What goes wrong with it is the other side's loss.
-async fn serve(
-    mut stream: UnixStream,
-    work: (Arc<dyn Controlled>, Orders),
+/// What ends a connection that says nothing.
+#[derive(Clone)]
+struct Until {
+    /// The socket closes.
     closing: CancellationToken,
-) {
+    /// Others want its place.
+    crowded: Arc<Notify>,
+}
+
+/// A place for one more connection.
+async fn place(places: Arc<Semaphore>, until: &Until) -> Option<OwnedSemaphorePermit> {
+    if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+        return Some(place);
+    }
+    until.crowded.notify_waiters();
+    timeout(GIVING_WAY, places.acquire_owned()).await.ok()?.ok()
+}
+
+async fn turn_away(mut stream: UnixStream) {
+    let message = "the owner of the data directory has too many connections; try again";
+    let line = Line::Error(ControlError::new(ControlCode::Unavailable, message));
+    // Whoever does not take it is too late.
+    let _ = timeout(FIRST, wire::write(&mut stream, &line)).await;
+}
+
+/// Whether a request begins before the connection has to end.
+async fn begins(from: &mut (impl AsyncBufRead + Unpin), answered: bool, until: &Until) -> bool {
+    let (patience, crowded) = match answered {
+        true => (PATIENCE, until.crowded.notified().left_future()),
+        false => (FIRST, pending().right_future()),
+    };
+    tokio::select! {
+        biased;
+        // What waits here already when the socket closes is taken; what comes later is not.
+        read = timeout(patience, from.fill_buf()) => matches!(read, Ok(Ok(_))),
+        () = until.closing.cancelled() => false,
+        () = crowded => false,
+    }
+}
+
+/// One connection to its end. What goes wrong with it is the other side's loss.
+async fn serve(mut stream: UnixStream, work: (Arc<dyn Controlled>, Orders), until: Until) {
     let (from, mut to) = stream.split();
     let mut from = BufReader::new(from);
-    loop {
-        // What waits here already when the socket closes is taken; what comes later is not.
+    let mut answered = false;
+    while begins(&mut from, answered, &until).await {
+        answered = true;
         let read = timeout(PATIENCE, wire::read(&mut from, MAX_REQUEST));
         let read = tokio::select! {
             biased;
             read = read => read,
-            () = closing.cancelled() => return,
+            () = until.closing.cancelled() => return,
         };
         let (line, last) = match read {
             Ok(Ok(Read::End) | Err(_)) | Err(_) => return,
             Ok(Ok(Read::TooLong)) => {
+                let drained = wire::drain(&mut from, MAX_DRAINED);
+                let _ = timeout(PATIENCE, until.closing.run_until_cancelled(drained)).await;
                 let message = format!("a request has at most {MAX_REQUEST} bytes; say less");
                 (Line::Error(ControlError::new(ControlCode::TooLong, message)), true)
             }
@@ -229,6 +279,9 @@ async fn carry_out(
             return Ok(Line::Error(ControlError::new(ControlCode::BadRequest, message)));
         }
     };
+    if let Some(empty) = says_nothing(&request) {
+        return Ok(Line::Error(empty));
+    }
     if let Request::Inspect(query) = request {
         return match look::look(controlled.store().as_ref(), &query).await {
             Ok(text) => {
@@ -251,6 +304,23 @@ async fn carry_out(
             Line::Error(ControlError::new(ControlCode::Failed, message))
         }
     })
+}
+
+/// Why a request is no request that has words to carry and carries none.
+fn says_nothing(request: &Request) -> Option<ControlError> {
+    match request {
+        Request::Steer { text, run: _ }
+        | Request::Queue { text, run: _ }
+        | Request::Answer { text, question: _, by: _ } => text
+            .trim()
+            .is_empty()
+            .then(|| ControlError::new(ControlCode::BadRequest, "`text` is empty; say something")),
+        Request::Inspect(_)
+        | Request::Approvals
+        | Request::Approve { .. }
+        | Request::Cancel { .. }
+        | Request::Compact { .. } => None,
+    }
 }
 
 async fn order(request: Request, runs: Arc<dyn Controlled>) -> Result<Reply, ControlError> {

@@ -191,8 +191,68 @@ async fn lines_that_are_no_requests_are_answered_and_long_ones_end_the_connectio
     let mut long = vec![b' '; MAX_REQUEST];
     long.extend_from_slice(b" \n");
     let answer = said(&scene, &long).await;
-    assert!(answer.is_empty() || answer.contains("control.too_long"), "{answer}");
+    assert!(answer.contains("control.too_long"), "{answer}");
+    let mut longer = vec![b' '; 2 * MAX_REQUEST];
+    longer.extend_from_slice(b"x\n");
+    let answer = said(&scene, &longer).await;
+    assert!(answer.contains("control.too_long"), "{answer}");
     assert_eq!(scene.notes.heard.lock().len(), 1);
+}
+
+#[tokio::test]
+async fn empty_texts_and_ids_that_are_none_are_told_as_the_command_line_tells_them() {
+    let scene = Scene::new();
+    let _socket = scene.open().await.unwrap();
+    let question = AskId { run: RUN, agent: AgentId(0), n: 1 };
+    for request in [
+        steer(" \n"),
+        Request::Queue { run: RUN, text: "".into() },
+        Request::Answer { question, text: "".into(), by: None },
+    ] {
+        let Err(SocketError::Refused(error)) = scene.ask(request).await else { panic!() };
+        let expected = "`text` is empty; say something";
+        assert_eq!(error, ControlError::new(ControlCode::BadRequest, expected));
+    }
+    assert_eq!(*scene.notes.heard.lock(), Vec::<String>::new());
+    for (verb, rest) in [("steer", "text"), ("queue", "text"), ("cancel", "reason")] {
+        let line = format!("{{\"verb\":\"{verb}\",\"run\":\"x\",\"{rest}\":\"left\"}}\n");
+        let answer = said(&scene, line.as_bytes()).await;
+        assert!(answer.contains("`x` is not a valid run id: use the id"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn silent_connections_keep_nobody_out() {
+    let scene = Scene::new();
+    let _socket = scene.open().await.unwrap();
+    let mut silent = Vec::new();
+    for _ in 0..16 {
+        silent.push(UnixStream::connect(scene.file()).await.unwrap());
+    }
+    // Whoever has not said anything yet may still do so; one more hears that it is too much.
+    let Err(SocketError::Refused(error)) = scene.ask(steer("x")).await else { panic!() };
+    assert_eq!(error.code, ControlCode::Unavailable);
+    // Once they had an answer and say nothing more, they give way.
+    let line = format!("{}\n", serde_json::to_string(&steer("one")).unwrap());
+    for stream in &mut silent {
+        stream.write_all(line.as_bytes()).await.unwrap();
+        let mut answer = [0; 14];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"{\"ok\":\"done\"}\n");
+    }
+    assert_eq!(scene.ask(steer("two")).await.unwrap(), done());
+    assert_eq!(scene.notes.heard.lock().len(), 17);
+}
+
+#[tokio::test]
+async fn a_connection_that_never_says_anything_is_closed_soon() {
+    let scene = Scene::new();
+    let _socket = scene.open().await.unwrap();
+    let mut silent = UnixStream::connect(scene.file()).await.unwrap();
+    let closed = tokio::time::timeout(std::time::Duration::from_secs(20), async {
+        silent.read_to_end(&mut Vec::new()).await
+    });
+    assert_eq!(closed.await.unwrap().unwrap(), 0);
 }
 
 #[tokio::test]

@@ -49,6 +49,22 @@ pub(super) async fn read(from: &mut (impl AsyncBufRead + Unpin), most: usize) ->
     }
 }
 
+/// Reads the rest of a line, at most so many bytes, and keeps nothing of it.
+pub(super) async fn drain(from: &mut (impl AsyncBufRead + Unpin), most: u64) -> io::Result<()> {
+    let mut left = most;
+    while left > 0 {
+        let buffer = from.fill_buf().await?;
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(buffer.len(), |at| at + 1);
+        from.consume(taken);
+        if end.is_some() || taken == 0 {
+            break;
+        }
+        left = left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
+    }
+    Ok(())
+}
+
 /// Writes one line.
 pub(super) async fn write(
     to: &mut (impl AsyncWrite + Unpin),

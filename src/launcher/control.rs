@@ -13,7 +13,7 @@ use kinfolk::settings::run::{ControlSettings, Wait};
 use kinfolk::settings::value::OutputFormat;
 use kinfolk::store::sled::SledStore;
 use kinfolk_actors::event::Event;
-use kinfolk_actors::id::SessionId;
+use kinfolk_actors::id::{RunId, SessionId};
 
 use super::error::LaunchError;
 use super::inspect::print;
@@ -52,7 +52,21 @@ async fn alone(request: Request, data: &Path, output: OutputFormat) -> Result<u8
         | Request::Queue { run, text: _ }
         | Request::Cancel { run, reason: _ } => Some(run),
     };
-    Err(LaunchError::NoOwner { data: data.to_owned(), run })
+    Err(match run {
+        Some(run) => unreachable_run(run, data).await?,
+        None => LaunchError::NoOwner { data: data.to_owned(), run: None },
+    })
+}
+
+/// Why nothing can be said to a run where nobody owns the data directory.
+async fn unreachable_run(run: RunId, data: &Path) -> Result<LaunchError, LaunchError> {
+    let store = SledStore::open(data).map_err(LaunchError::Unopened)?;
+    let data = data.to_owned();
+    Ok(match store.run(run).await? {
+        None => LaunchError::NothingToShow { name: run.to_string(), data },
+        Some(found) if found.finished.is_some() => LaunchError::Over(run),
+        Some(_) => LaunchError::NoOwner { data, run: Some(run) },
+    })
 }
 
 fn show(open: &[OpenAsk], data: &Path, output: OutputFormat) -> Result<u8, LaunchError> {

@@ -1,9 +1,10 @@
 //! Why the launcher ends without an outcome of a run, and with which exit code.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kinfolk::control::look::LookError;
 use kinfolk::control::{ControlCode, SocketError};
+use kinfolk::output::asks::quoted;
 use kinfolk::output::exit;
 use kinfolk::ports::store::StoreError;
 use kinfolk::runtime::{OpenError, OutcomeError, RuntimeError, StartError, WishError};
@@ -48,13 +49,18 @@ pub enum LaunchError {
     #[error(transparent)]
     Socket(#[from] SocketError),
     /// No process holds the run that something is wanted of.
-    #[error("no process owns {}, so no run in it can be reached{}", data.display(), way_out(run.as_ref()))]
+    #[error("no process owns {}, so no run in it can be reached{}", data.display(), way_out(run.as_ref(), data))]
     NoOwner {
         /// The store's directory.
         data: PathBuf,
         /// The run that was meant.
         run: Option<RunId>,
     },
+    /// The run that something is wanted of has ended.
+    #[error(
+        "run {0} is over: nothing reaches it any more; go on in its session with `kinfolk run`"
+    )]
+    Over(RunId),
     /// A run does not take what it was told.
     #[error(transparent)]
     Wish(#[from] WishError),
@@ -96,6 +102,7 @@ impl LaunchError {
             | Self::NoStore(_)
             | Self::NothingToResume(_)
             | Self::NoOwner { .. }
+            | Self::Over(_)
             | Self::NothingToShow { .. } => exit::USAGE,
             Self::Socket(error) => socket_code(error),
             Self::Look { error, data: _ } => match error {
@@ -116,9 +123,10 @@ impl LaunchError {
 }
 
 /// What a person can do who meets a run that nobody holds.
-fn way_out(run: Option<&RunId>) -> String {
+fn way_out(run: Option<&RunId>, data: &Path) -> String {
     run.map_or_else(String::new, |run| {
-        format!("; hold it with `kinfolk resume {run} --wait`, then say it again")
+        let data = quoted(data);
+        format!("; hold it with `kinfolk resume --wait --data {data} {run}`, then say it again")
     })
 }
 

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::LaunchError;
+use super::raising::advice;
 use super::signals::{Signals, TERMINATED, Wish};
 
 /// How a run is watched.
@@ -139,8 +140,10 @@ impl Watched<'_> {
                     }
                     Wish::Terminate => {
                         self.runtime.shutdown().await;
-                        let run = self.run.id();
-                        eprintln!("kinfolk: terminated; go on with `kinfolk resume {run}`");
+                        let (run, data) = (self.run.id(), quoted(self.how.data));
+                        eprintln!(
+                            "kinfolk: terminated; go on with `kinfolk resume --data {data} {run}`"
+                        );
                         return Ok(Rest::Left(TERMINATED));
                     }
                 },
@@ -169,13 +172,11 @@ impl Watched<'_> {
                     Wait::Stay => None,
                 })
             }
-            Ok(Settled::Interrupted(_)) => {
+            Ok(Settled::Interrupted(why)) => {
                 self.catch_up().await?;
-                let (run, data) = (self.run.id(), quoted(self.how.data));
-                eprintln!(
-                    "kinfolk: the run rests; go on with `kinfolk resume --data {data} {run}`, with a \
-                     higher limit such as `--max-steps N`"
-                );
+                let store = self.runtime.store();
+                let advice = advice(store.as_ref(), self.how.data, self.run.id(), &why).await?;
+                eprintln!("kinfolk: {advice}");
                 Ok(Some(exit::LIMIT))
             }
         }

@@ -73,7 +73,7 @@ fn ask_text(ask: &OpenAsk, data: Option<&Path>, to: &mut dyn Write) -> io::Resul
                     writeln!(to, "  may {name} {arguments} run? {reason}")?;
                 }
                 ApprovalSubject::Limit { limit, scope: _ } => {
-                    writeln!(to, "  may the limit of {limit} be raised? {reason}")?;
+                    writeln!(to, "  may the limit of {} be raised? {reason}", limit.words())?;
                 }
             }
             if let Some(deadline) = requested.deadline {

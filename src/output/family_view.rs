@@ -13,7 +13,7 @@ use kinfolk_actors::event::{
 use kinfolk_actors::failure::Failure;
 use kinfolk_actors::family::{Family, Invocation, Role, ToolChoicePlan};
 use kinfolk_actors::id::{AgentId, AskId, Attempt, CallId, RunId, SessionId};
-use kinfolk_actors::limits::Limits;
+use kinfolk_actors::limits::{LimitKind, Limits};
 use kinfolk_actors::money::Money;
 use kinfolk_actors::policy::Policy;
 use kinfolk_actors::time::{Millis, Timestamp};
@@ -51,6 +51,9 @@ pub struct FamilyView {
     pub cost_usd: Option<Money>,
     /// Whether it rests and can be resumed.
     pub interrupted: bool,
+    /// The limit that interrupted it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted_by: Option<LimitKind>,
     /// The approvals and questions that wait for a person.
     pub waits_for: Vec<AskId>,
     /// The agents, the lead first, in the order of their starts.
@@ -135,7 +138,6 @@ struct Fold {
     view: FamilyView,
     ledger: Ledger,
     asks: OpenAsks,
-    interrupted: bool,
     started: Timestamp,
 }
 
@@ -167,22 +169,26 @@ impl Fold {
             usage: Usage::default(),
             cost_usd: None,
             interrupted: false,
+            interrupted_by: None,
             waits_for: Vec::new(),
             agents: vec![lead],
         };
         let ledger = Ledger::new(Arc::new(bare_family(start)));
-        Self { view, ledger, asks: OpenAsks::default(), interrupted: false, started: recorded.at }
+        Self { view, ledger, asks: OpenAsks::default(), started: recorded.at }
     }
 
     fn take(&mut self, recorded: &Recorded) {
         let agent = recorded.agent;
         self.ledger.record(recorded.run, agent, recorded.at, &recorded.event);
         self.asks.take(recorded);
-        self.interrupted = match &recorded.event {
-            Event::RunInterrupted(_) => true,
-            Event::RunResumed(_) => false,
-            _ => self.interrupted,
+        let rests = match &recorded.event {
+            Event::RunInterrupted(why) => Some((true, why.limit)),
+            Event::RunResumed(_) => Some((false, None)),
+            _ => None,
         };
+        if let Some((interrupted, by)) = rests {
+            (self.view.interrupted, self.view.interrupted_by) = (interrupted, by);
+        }
         self.view.attempt = recorded.attempt;
         self.view.duration_ms = recorded.at.since(self.started);
         match &recorded.event {
@@ -286,7 +292,6 @@ impl Fold {
         for agent in &mut self.view.agents {
             agent.usage = self.ledger.usage_of(agent.agent);
         }
-        self.view.interrupted = self.interrupted;
         self.view.waits_for = self.asks.open().map(OpenAsk::id).collect();
         self.view
     }

@@ -1,8 +1,11 @@
 //! `inspect`: sessions and family trees, as text for people or JSON lines for scripts.
 
+use std::fmt;
 use std::io::{self, Write};
 
+use kinfolk_actors::event::{FinishReason, Outcome};
 use kinfolk_actors::id::{AgentId, Offset, RunId, SessionId};
+use kinfolk_actors::limits::LimitKind;
 use serde::Serialize;
 
 use super::family_view::{AgentView, CallView, FamilyView};
@@ -14,6 +17,55 @@ use crate::settings::value::OutputFormat;
 
 /// The most columns of a task, an input or a message.
 const PART: usize = 90;
+
+/// A session of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// What the store's index says.
+    pub summary: SessionSummary,
+    /// What its newest run has come to, if that can be read.
+    pub standing: Option<Standing>,
+}
+
+/// What a run has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is over.
+    Ended(Outcome, FinishReason),
+    /// It rests; by this limit, if one stopped it.
+    Interrupted(Option<LimitKind>),
+    /// It waits for a person.
+    Waits,
+    /// It is at work, or its process ended in the middle: a store does not tell them apart.
+    Unfinished,
+}
+
+impl Standing {
+    /// What stands of a run that is not over.
+    fn of(view: &FamilyView) -> Self {
+        match (view.outcome, view.finish_reason) {
+            (Some(outcome), Some(reason)) => Self::Ended(outcome, reason),
+            _ if view.interrupted => Self::Interrupted(view.interrupted_by),
+            _ if !view.waits_for.is_empty() => Self::Waits,
+            _ => Self::Unfinished,
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended(outcome, reason) if word(outcome) != word(reason) => {
+                write!(f, "{} ({})", word(outcome), word(reason))
+            }
+            Self::Ended(outcome, _) => f.write_str(&word(outcome)),
+            Self::Interrupted(Some(limit)) => write!(f, "interrupted (limit of {})", limit.words()),
+            Self::Interrupted(None) => f.write_str("interrupted"),
+            Self::Waits => f.write_str("waits for a person"),
+            Self::Unfinished => f.write_str("at work or cut off"),
+        }
+    }
+}
 
 /// A session as a JSON line.
 #[derive(Serialize)]
@@ -29,13 +81,9 @@ struct SessionLine<'a> {
 ///
 /// # Errors
 /// The writer's.
-pub fn sessions(
-    sessions: &[SessionSummary],
-    format: OutputFormat,
-    to: &mut dyn Write,
-) -> io::Result<()> {
+pub fn sessions(sessions: &[Listed], format: OutputFormat, to: &mut dyn Write) -> io::Result<()> {
     match format {
-        OutputFormat::Json => sessions.iter().try_for_each(|summary| {
+        OutputFormat::Json => sessions.iter().try_for_each(|Listed { summary, standing: _ }| {
             let newest = summary.newest.as_ref();
             let line = SessionLine {
                 session: &summary.session,
@@ -47,16 +95,20 @@ pub fn sessions(
             json_line(&line, to)
         }),
         OutputFormat::Text if sessions.is_empty() => writeln!(to, "no sessions"),
-        OutputFormat::Text => sessions.iter().try_for_each(|summary| session_text(summary, to)),
+        OutputFormat::Text => sessions.iter().try_for_each(|listed| session_text(listed, to)),
     }
 }
 
-fn session_text(summary: &SessionSummary, to: &mut dyn Write) -> io::Result<()> {
-    let SessionSummary { session, head, newest } = summary;
+fn session_text(listed: &Listed, to: &mut dyn Write) -> io::Result<()> {
+    let SessionSummary { session, head, newest } = &listed.summary;
     let events = plural(head.0, "event");
     match newest {
         Some(run) => {
-            let state = if run.finished.is_some() { "finished" } else { "unfinished" };
+            let state = match listed.standing {
+                Some(standing) => standing.to_string(),
+                None if run.finished.is_some() => "finished".to_owned(),
+                None => "unfinished".to_owned(),
+            };
             let started = rfc3339(run.started);
             writeln!(to, "{session}  {events}  run {} of {started}, {state}", run.run)
         }
@@ -77,14 +129,7 @@ pub fn families(views: &[FamilyView], format: OutputFormat, to: &mut dyn Write) 
 }
 
 fn family_text(view: &FamilyView, to: &mut dyn Write) -> io::Result<()> {
-    let state = match (view.outcome, view.finish_reason) {
-        (Some(outcome), Some(reason)) if word(&outcome) != word(&reason) => {
-            format!("{} ({})", word(&outcome), word(&reason))
-        }
-        (Some(outcome), _) => word(&outcome),
-        (None, _) if view.interrupted => "interrupted".to_owned(),
-        (None, _) => "unfinished".to_owned(),
-    };
+    let state = Standing::of(view);
     let (session, run, attempt) = (&view.session, view.run, view.attempt.0);
     let time = seconds(view.duration_ms);
     writeln!(to, "run {run} of session {session}: {state}, attempt {attempt}, {time}")?;

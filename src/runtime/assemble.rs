@@ -32,6 +32,18 @@ pub(crate) struct Registry {
     pub lead_endpoint: ModelEndpoint,
     /// Directories that no tool may see.
     pub hidden: Vec<PathBuf>,
+    /// Who says what requests cost.
+    pub pricing: Pricing,
+}
+
+/// Who says what requests cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Pricing {
+    /// The prices of each model's profile.
+    #[default]
+    Profiles,
+    /// A function of the host, where it has an answer.
+    Host,
 }
 
 /// A family that cannot run.
@@ -48,6 +60,12 @@ pub enum FamilyError {
         /// Why, with its name.
         detail: String,
     },
+    /// A limit on money could not bind: nobody knows what a model costs.
+    #[error(
+        "a limit on cost needs the prices of `{0}`, which are not known; add them as \
+         `[models.\"{0}\"]` with `prices = {{ input = …, output = … }}`, or leave the limit out"
+    )]
+    Unpriced(Arc<str>),
     /// An agent has a tool that nobody provides.
     #[error(
         "`{agent}` has the tool `{tool}`, which nobody provides ({known}); give it to the family, \
@@ -97,9 +115,27 @@ pub enum FamilyError {
 impl Registry {
     /// Finds everything that a family names.
     pub fn assemble(&self, family: &Family) -> Result<Frozen, FamilyError> {
-        match &family.source {
-            Source::Written(written) => self.equip(Arc::new(self.freeze(written)?), family),
-            Source::Frozen(frozen) => self.equip(Arc::clone(frozen), family),
+        let frozen = match &family.source {
+            Source::Written(written) => Arc::new(self.freeze(written)?),
+            Source::Frozen(frozen) => Arc::clone(frozen),
+        };
+        self.check_prices(&frozen)?;
+        self.equip(frozen, family)
+    }
+
+    /// A limit on money that silently binds nothing is worse than none.
+    fn check_prices(&self, family: &FrozenFamily) -> Result<(), FamilyError> {
+        let own = family.invocations().any(|invocation| invocation.limits.max_cost.is_some());
+        if self.pricing == Pricing::Host || !(own || family.limits.max_cost.is_some()) {
+            return Ok(());
+        }
+        let invoked = family.invocations().map(|invocation| &invocation.model);
+        let priced = |model: &str| {
+            family.models.get(model).is_some_and(|endpoint| endpoint.profile.prices.is_some())
+        };
+        match invoked.chain(&family.compaction.model).find(|model| !priced(model)) {
+            Some(model) => Err(FamilyError::Unpriced(Arc::clone(model))),
+            None => Ok(()),
         }
     }
 
@@ -110,10 +146,11 @@ impl Registry {
         frozen: FrozenFamily,
         given: Option<&Family>,
     ) -> Result<Frozen, FamilyError> {
-        let Some(given) = given else {
-            return self.assemble(&Family::frozen(frozen));
-        };
-        self.equip(Arc::new(frozen), given)
+        let frozen = Arc::new(frozen);
+        match given {
+            Some(given) => self.equip(frozen, given),
+            None => self.equip(Arc::clone(&frozen), &Family::frozen(FrozenFamily::clone(&frozen))),
+        }
     }
 
     /// Finds everything that a frozen family names. The tools of the family that is given go

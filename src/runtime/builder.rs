@@ -8,7 +8,7 @@ use kinfolk_actors::family::ModelEndpoint;
 use kinfolk_actors::supervision::RestartPolicy;
 use parking_lot::Mutex;
 
-use super::assemble::Registry;
+use super::assemble::{Pricing, Registry};
 use super::error::RuntimeError;
 use super::node::Node;
 use super::{Inner, Runtime};
@@ -147,6 +147,7 @@ impl RuntimeBuilder {
     /// before at a price that only the function knows.
     pub fn cost(mut self, cost: impl CostFunction) -> Self {
         self.cost = Some(Arc::new(cost));
+        self.registry.pricing = Pricing::Host;
         self
     }
 

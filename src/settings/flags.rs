@@ -162,10 +162,8 @@ fn inspect(
     Ok(InspectSettings {
         target: arguments.target,
         events: arguments.events.then_some(filter),
-        data: data(arguments.shared.data, env)?,
-        output: env
-            .or(arguments.shared.output, "output", value::output_format)?
-            .unwrap_or_default(),
+        data: data(arguments.shown.data.data, env)?,
+        output: env.or(arguments.shown.output, "output", value::output_format)?.unwrap_or_default(),
     })
 }
 

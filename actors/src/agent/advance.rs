@@ -109,7 +109,7 @@ impl Draft<'_> {
     pub(super) fn calls_used_up(&mut self) -> Option<CallResult> {
         let bound = self.ledger.may_call(self.machine.id()).err()?;
         self.reach_limit(bound);
-        let text = format!("the limit of {} is used up; the call was not run", bound.kind);
+        let text = format!("the limit of {} is used up; the call was not run", bound.kind.words());
         Some(CallResult::new(CallStatus::Limit, text))
     }
 

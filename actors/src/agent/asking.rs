@@ -50,7 +50,7 @@ impl Draft<'_> {
             Scope::Family => "the family's".to_owned(),
             Scope::Agent(agent) => format!("{agent}'s own"),
         };
-        let reason = format!("{whose} limit of {limit} is used up; approving raises it");
+        let reason = format!("{whose} limit of {} is used up; approving raises it", limit.words());
         self.push_approval(ApprovalSubject::Limit { limit, scope }, reason.into());
     }
 

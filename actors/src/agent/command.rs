@@ -188,7 +188,10 @@ pub enum Refusal {
     #[error("{0} is not asked any more: its run went on or ended; nothing was run")]
     StaleAnswer(AskId),
     /// There is no such question, or it is of another kind.
-    #[error("there is no open question {0} of that kind; look at the open ones")]
+    #[error(
+        "{0} is not open for this: `kinfolk approve` answers an approval, `kinfolk answer` a question; \
+         `kinfolk approvals` lists those that wait"
+    )]
     UnknownAsk(AskId),
     /// The call does not wait for a result from outside.
     #[error("{0} does not wait for a result from outside; it was delivered before, or never asked")]

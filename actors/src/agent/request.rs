@@ -54,8 +54,9 @@ impl Draft<'_> {
     /// The last request, for whose answer the limit keeps a reserve.
     pub(super) fn request_closing(&mut self, limit: LimitKind) {
         self.hint(format!(
-            "The limit of {limit} is reached: this is your last reply. Tools cannot be called any \
-             more. Sum up what was done, what is missing, and give the best answer that you can."
+            "The limit of {} is reached: this is your last reply. Tools cannot be called any \
+             more. Sum up what was done, what is missing, and give the best answer that you can.",
+            limit.words()
         ));
         let estimate = self.estimate();
         match self.ledger.plan_request(self.machine.id(), &self.ask(estimate)) {
@@ -118,7 +119,10 @@ impl Draft<'_> {
         let limit = reached.limit;
         match (self.machine.family.on_limit, self.machine.id().is_lead()) {
             (OnLimit::Interrupt, true) => {
-                self.interrupt(format!("the limit of {limit} is reached").into(), Some(limit));
+                self.interrupt(
+                    format!("the limit of {} is reached", limit.words()).into(),
+                    Some(limit),
+                );
             }
             (OnLimit::Ask, true) => self.ask_limit(reached),
             (OnLimit::Finish | OnLimit::Warn, _) => self.request_closing(limit),
@@ -130,7 +134,8 @@ impl Draft<'_> {
 
     pub(super) fn fail_at_limit(&mut self, limit: LimitKind) {
         let message = format!(
-            "the limit of {limit} is used up; raise it (`--{}`) or give the work in smaller parts",
+            "the limit of {} is used up; raise it (`--{}`) or give the work in smaller parts",
+            limit.words(),
             limit.flag()
         );
         self.fail(limit.reason_to_stop(), Failure::new(limit.code(), message));

@@ -7,10 +7,10 @@ use super::account::{
     Accounts, Ask, Bound, Closing, LEAST_OUTPUT, Opening, Purpose, Refusal, Spend, Terms,
 };
 use super::{AgentSums, AtWork, Contended, Facts, Ledger};
-use crate::call::{CallKind, ProposedCall};
+use crate::call::{CallKind, Gate, ProposedCall};
 use crate::event::{
-    ApprovalRequested, ApprovalSubject, CompactionFinished, CompactionStarted, Event, Message,
-    ModelRequested, RunStarted, SubagentStarted, ToolFinished,
+    ApprovalRequested, ApprovalSubject, CompactionFinished, CompactionStarted, Decision, Event,
+    Message, ModelRequested, RunStarted, SubagentStarted, ToolFinished,
 };
 use crate::family::Family;
 use crate::id::{AgentId, AskId, Attempt, CallId, Offset, RunId};
@@ -108,6 +108,7 @@ impl Ledger {
             Event::ApprovalRequested(asked) => self.ask_approval(asked, at),
             Event::ApprovalSettled(settled) => {
                 self.waited(agent, settled.approval, at);
+                self.at_work.settle(settled.approval, settled.decision);
                 self.raise_asked(settled);
             }
             Event::QuestionAsked(asked) => {
@@ -195,9 +196,7 @@ impl Ledger {
     }
 
     fn leave(&mut self, agent: AgentId) {
-        self.at_work.requests.remove(&agent);
-        self.at_work.running.retain(|call| call.agent != agent);
-        self.at_work.tools.retain(|call| call.agent != agent);
+        self.at_work.leave(agent);
         if let Some(accounts) = &mut self.accounts {
             // A subagent that was lost may have left something in flight: it was used, for all that
             // is known.
@@ -309,8 +308,11 @@ impl Ledger {
     }
 
     fn ask_approval(&mut self, asked: &ApprovalRequested, at: Timestamp) {
-        if let ApprovalSubject::Limit { limit: _, scope } = asked.subject {
-            self.asked_limits.insert(asked.approval, scope);
+        match asked.subject {
+            ApprovalSubject::Limit { limit: _, scope } => {
+                self.asked_limits.insert(asked.approval, scope);
+            }
+            ApprovalSubject::Tool { call, .. } => self.at_work.ask(asked.approval, call),
         }
         self.waits.insert(asked.approval, (Wait::Approval, at));
     }
@@ -343,11 +345,29 @@ impl Ledger {
 
 impl AtWork {
     fn propose(&mut self, calls: &[ProposedCall]) {
-        let here = calls.iter().filter(|call| matches!(call.kind, CallKind::Tool(_)));
-        self.tools.extend(here.map(|call| call.call));
+        for call in calls.iter().filter(|call| matches!(call.kind, CallKind::Tool(_))) {
+            self.tools.insert(call.call);
+            match call.gate {
+                Gate::Pass | Gate::Audit { .. } => self.coming.insert(call.call),
+                Gate::Ask(_) | Gate::Block(_) => false,
+            };
+        }
+    }
+
+    fn ask(&mut self, approval: AskId, call: CallId) {
+        self.coming.remove(&call);
+        self.asked.insert(approval, call);
+    }
+
+    fn settle(&mut self, approval: AskId, decision: Decision) {
+        let call = self.asked.remove(&approval).filter(|call| self.tools.contains(call));
+        if decision == Decision::Approved {
+            self.coming.extend(call);
+        }
     }
 
     fn begin(&mut self, call: CallId) {
+        self.coming.remove(&call);
         if self.tools.contains(&call) {
             self.running.insert(call);
         }
@@ -359,6 +379,15 @@ impl AtWork {
 
     fn end(&mut self, call: CallId) {
         self.tools.remove(&call);
+        self.coming.remove(&call);
         self.running.remove(&call);
+    }
+
+    fn leave(&mut self, agent: AgentId) {
+        self.requests.remove(&agent);
+        for calls in [&mut self.tools, &mut self.coming, &mut self.running] {
+            calls.retain(|call| call.agent != agent);
+        }
+        self.asked.retain(|ask, _| ask.agent != agent);
     }
 }

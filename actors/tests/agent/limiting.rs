@@ -112,7 +112,7 @@ fn e01_a_batch_of_eight_under_a_limit_of_six_runs_six_and_answers_all() {
     let statuses: Vec<_> = lead.settled().values().map(|result| result.status).collect();
     assert_eq!(statuses[..6], [CallStatus::Ok; 6]);
     assert_eq!(statuses[6..], [CallStatus::Limit; 2]);
-    assert!(lead.results()[7].1.contains("tool_calls"), "{:?}", lead.results()[7]);
+    assert!(lead.results()[7].1.contains("tool calls"), "{:?}", lead.results()[7]);
     let lead = lead.given(&[says(2, "six of eight")]);
     assert_eq!(lead.finished().finish_reason, FinishReason::MaxStepsCompleted);
 }
@@ -260,6 +260,25 @@ fn at_the_end_of_its_time_a_run_fails_as_timed_out() {
     let finished = lead.finished();
     assert_eq!((finished.outcome, finished.finish_reason), (End::Failed, FinishReason::Timeout));
     assert_eq!(finished.error.map(|error| error.code), Some(ErrorCode::LimitTime));
+}
+
+#[test]
+fn time_passes_while_a_change_waits_for_the_workspace() {
+    let lead = timed(OnLimit::Finish).given(&[calls(1, vec![raw_call("write", "{}")])]);
+    assert_eq!(lead.keys(), [Key::Lease(id(0)), CLOSING, DEADLINE]);
+    let before = lead.ledger.time_left(lead.now).unwrap().to_deadline;
+    let lead = after(lead, 40);
+    let left = lead.ledger.time_left(lead.now).unwrap().to_deadline;
+    assert_eq!(before.0 - left.0, 40_000);
+}
+
+#[test]
+fn a_run_that_rests_or_asks_at_a_limit_is_not_failed_for_want_of_time() {
+    for on_limit in [OnLimit::Interrupt, OnLimit::Ask] {
+        let lead = after(timed(on_limit), 60).given(&[fires(DEADLINE)]);
+        let lead = lead.given(&[settle(Key::Model(RequestNo(1)), Outcome::Gone)]);
+        assert!(lead.state.standing().unwrap().is_blocked(), "{:?}", lead.state.phase);
+    }
 }
 
 #[test]

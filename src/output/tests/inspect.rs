@@ -1,11 +1,12 @@
 //! What `inspect` shows of a store.
 
 use kinfolk_actors::id::SessionId;
+use kinfolk_actors::limits::LimitKind;
 
 use super::*;
 use crate::output::events::events;
 use crate::output::family_view::FamilyView;
-use crate::output::inspect::{families, sessions};
+use crate::output::inspect::{Listed, Standing, families, sessions};
 use crate::ports::store::{RunSummary, SessionSummary};
 use crate::settings::run::EventFilter;
 use crate::settings::value::OutputFormat;
@@ -34,7 +35,7 @@ fn a_finished_run_is_a_whole_tree() {
 
 #[test]
 fn an_unfinished_run_shows_what_stands() {
-    let expected = "run 00000000-0000-0000-0000-000000000007 of session trip: unfinished, attempt 1, 1.7 s
+    let expected = "run 00000000-0000-0000-0000-000000000007 of session trip: at work or cut off, attempt 1, 1.7 s
   asked: how many?
   model: openai:m
   total: 2 turns, 3 calls, 660 tokens (600 in, 60 out)
@@ -114,24 +115,39 @@ fn sessions_are_listed_in_order() {
         finished: None,
     };
     let done = RunSummary { finished: Some(Offset(13)), ..newest.clone() };
+    let listed = |head, newest, standing| {
+        let session = session.clone();
+        Listed { summary: SessionSummary { session, head: Offset(head), newest }, standing }
+    };
+    let (failed, reason) = (Outcome::Failed, FinishReason::Timeout);
     let list = [
-        SessionSummary { session: session.clone(), head: Offset(14), newest: Some(done) },
-        SessionSummary { session: session.clone(), head: Offset(1), newest: Some(newest) },
-        SessionSummary { session, head: Offset(0), newest: None },
+        listed(14, Some(done), Some(Standing::Ended(failed, reason))),
+        listed(1, Some(newest), None),
+        listed(0, None, None),
     ];
-    let shown = |list: &[SessionSummary], format| {
+    let shown = |list: &[Listed], format| {
         let mut out = Vec::new();
         sessions(list, format, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
     let run = "00000000-0000-0000-0000-000000000007";
     let text = format!(
-        "trip  14 events  run {run} of 2026-09-21T14:13:20.000Z, finished\n\
+        "trip  14 events  run {run} of 2026-09-21T14:13:20.000Z, failed (timeout)\n\
          trip  1 event  run {run} of 2026-09-21T14:13:20.000Z, unfinished\n\
          trip  0 events  no run\n"
     );
     assert_eq!(shown(&list, OutputFormat::Text), text);
     assert_eq!(shown(&[], OutputFormat::Text), "no sessions\n");
+    let words = [
+        (Standing::Ended(Outcome::Completed, FinishReason::Completed), "completed"),
+        (Standing::Interrupted(Some(LimitKind::ToolCalls)), "interrupted (limit of tool calls)"),
+        (Standing::Interrupted(None), "interrupted"),
+        (Standing::Waits, "waits for a person"),
+        (Standing::Unfinished, "at work or cut off"),
+    ];
+    for (standing, word) in words {
+        assert_eq!(standing.to_string(), word);
+    }
     let json = format!(
         "{{\"session\":\"trip\",\"events\":14,\"run\":\"{run}\",\
          \"started\":\"2026-09-21T14:13:20.000Z\",\"finished\":true}}\n\

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, Parser, Subcommand};
 use kinfolk_actors::id::{AgentId, AskId, InvalidId, RunId, SessionId};
 use kinfolk_actors::limits::OnLimit;
 use kinfolk_actors::money::Money;
@@ -34,7 +34,12 @@ Flags win over the environment, the environment over the family file.";
 
 const CONTROL: &str = "\
 It talks to the process that owns the data directory, through the socket `control.sock` in it.
-Exit codes: 0 done, 1 refused or failed, 2 usage or nobody to talk to.";
+Exit codes: 0 done, 1 refused or failed, 2 usage, nobody to talk to, or nothing of that name.";
+
+const ALONE: &str = "\
+It talks to the process that owns the data directory, through the socket `control.sock` in it; \
+where nobody owns it, it opens the directory itself.
+Exit codes: 0 done, 1 refused or failed, 2 usage, or nothing of that name.";
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -42,16 +47,16 @@ pub(super) enum Command {
     #[command(after_help = EXIT_CODES)]
     Run(RunArguments),
     /// Goes on with an interrupted run; of a finished one, shows the end again.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = EXIT_CODES, mut_args = |arg| unchanged(arg, "as the run has it"))]
     Resume(ResumeArguments),
     /// Shows sessions, the family tree of a session's runs, or events.
     #[command(after_help = EXIT_CODES)]
     Inspect(InspectArguments),
     /// Lists what waits for a person: approvals and questions.
-    #[command(after_help = CONTROL)]
+    #[command(after_help = ALONE)]
     Approvals(ApprovalsArguments),
     /// Answers an approval with yes, or with no.
-    #[command(after_help = CONTROL)]
+    #[command(after_help = CONTROL, mut_args = |arg| unchanged(arg, "as it is; the one that was reached, doubled"))]
     Approve(ApproveArguments),
     /// Answers a question.
     #[command(after_help = CONTROL)]
@@ -63,7 +68,7 @@ pub(super) enum Command {
     #[command(after_help = CONTROL)]
     Cancel(CancelArguments),
     /// Compacts a session's history before the next request.
-    #[command(after_help = CONTROL)]
+    #[command(after_help = ALONE)]
     Compact(CompactArguments),
 }
 
@@ -154,7 +159,7 @@ pub(super) struct InspectArguments {
     #[arg(long, value_name = "ID", requires = "events", value_parser = agent)]
     pub(super) agent: Option<AgentId>,
     #[command(flatten)]
-    pub(super) shared: SharedArguments,
+    pub(super) shown: ShownArguments,
 }
 
 /// Limits of the whole family. As a limit is told by its own name alone, none is taken back.
@@ -180,7 +185,7 @@ pub(super) struct LimitArguments {
 #[derive(Args)]
 pub(super) struct ApprovalsArguments {
     #[command(flatten)]
-    pub(super) shared: SharedArguments,
+    pub(super) shown: ShownArguments,
 }
 
 #[derive(Args)]
@@ -188,7 +193,8 @@ pub(super) struct ApproveArguments {
     /// The approval's id, as `kinfolk approvals` shows it
     #[arg(value_name = "ID", value_parser = ask)]
     pub(super) approval: AskId,
-    /// Says no; the model reads the reason as the call's result
+    /// Says no; the model reads the reason as the call's result. What follows is the reason, so the
+    /// id stands before it: `kinfolk approve ID --deny`
     #[arg(long, value_name = "REASON", num_args = 0..=1, default_missing_value = "")]
     pub(super) deny: Option<String>,
     /// Says no and ends the run
@@ -270,6 +276,16 @@ pub(super) struct SharedArguments {
     pub(super) output: Option<OutputFormat>,
 }
 
+/// For commands that only show something.
+#[derive(Args)]
+pub(super) struct ShownArguments {
+    #[command(flatten)]
+    pub(super) data: DataArguments,
+    /// text (for people) or json (one object a line), both on stdout [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = value::output_format)]
+    pub(super) output: Option<OutputFormat>,
+}
+
 /// The texts are checked after parsing: clap would repeat them, and one may be a key by mistake.
 #[derive(Args)]
 pub(super) struct ReachArguments {
@@ -280,6 +296,14 @@ pub(super) struct ReachArguments {
     /// the provider's]
     #[arg(long, value_name = "VAR")]
     pub(super) api_key_env: Option<String>,
+}
+
+/// A limit that a run has already stays as it is if it is not told.
+fn unchanged(arg: Arg, stays: &str) -> Arg {
+    match arg.get_help().map(|help| help.to_string().replace("no limit", stays)) {
+        Some(help) => arg.help(help),
+        None => arg,
+    }
 }
 
 pub(super) fn any_count(text: &str) -> Result<u32, String> {

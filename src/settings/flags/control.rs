@@ -21,10 +21,8 @@ pub(super) fn approvals(
 ) -> Result<ControlSettings, SettingsError> {
     Ok(ControlSettings {
         request: Request::Approvals,
-        data: data(arguments.shared.data, env)?,
-        output: env
-            .or(arguments.shared.output, "output", value::output_format)?
-            .unwrap_or_default(),
+        data: data(arguments.shown.data.data, env)?,
+        output: env.or(arguments.shown.output, "output", value::output_format)?.unwrap_or_default(),
     })
 }
 
