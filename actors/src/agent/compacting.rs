@@ -7,6 +7,7 @@ use super::{Phase, Summarised};
 use crate::brain::StepContext;
 use crate::budget::account::{Ask, Bound, LEAST_OUTPUT, Purpose};
 use crate::compaction::cut::{Cut, Room, cut};
+use crate::compaction::digest::digest;
 use crate::compaction::guard::{Gain, Verdict};
 use crate::compaction::{ContextFull, NothingToCompact, Trigger, trigger};
 use crate::context;
@@ -16,7 +17,15 @@ use crate::event::{
 };
 use crate::failure::{ErrorCode, Failure};
 use crate::instruction::FinishInstruction;
+use crate::limits::LimitKind;
 use crate::profile::ModelProfile;
+use crate::time::Millis;
+use crate::transcript::Entry;
+use crate::usage::Usage;
+
+/// The tokens of a digest that makes room for the last answer: enough for the task and the newest
+/// words, little beside any limit that allows work at all.
+const DIGEST_TOKENS: u64 = 200;
 
 impl Draft<'_> {
     /// Begins to compact the history, or ends an agent whose context is full.
@@ -60,6 +69,51 @@ impl Draft<'_> {
             model: Arc::clone(self.machine.summary_model()),
         };
         self.push(Event::CompactionStarted(started));
+    }
+
+    /// Replaces the history by a plain digest, without a model, so that the last answer finds room:
+    /// the results of the last tools may be larger than what was set aside for it. Whether that can
+    /// help against the limit, and something was there to be replaced.
+    pub(super) fn digest_history(&mut self, limit: LimitKind) -> bool {
+        let of_size = match limit {
+            LimitKind::Tokens | LimitKind::Cost => true,
+            LimitKind::Steps | LimitKind::ToolCalls | LimitKind::Time => false,
+        };
+        let entries: Vec<_> = self.state.transcript.entries().cloned().collect();
+        let replies = entries.iter().any(|entry| match **entry {
+            Entry::Turn(_) | Entry::Text(_) => true,
+            Entry::User(_) | Entry::Note(_) | Entry::Summary(_) => false,
+        });
+        if !of_size || !replies {
+            return false;
+        }
+        let (n, tokens) = (self.state.run.compactions + 1, self.history_tokens());
+        let model = Arc::clone(self.machine.summary_model());
+        self.push(Event::CompactionStarted(CompactionStarted {
+            n,
+            trigger: Trigger::Threshold,
+            tokens,
+            entries: u32::try_from(entries.len()).unwrap_or(u32::MAX),
+            max_output: 0,
+            model: Arc::clone(&model),
+        }));
+        let summary: Arc<str> = digest(&entries, DIGEST_TOKENS).into();
+        let why =
+            "there was no room for the history beside the last answer; a digest stands for it";
+        self.push(Event::CompactionFinished(CompactionFinished {
+            n,
+            ok: true,
+            tokens_before: tokens,
+            tokens_after: estimate::text(&summary),
+            summary: Some(summary),
+            gained: true,
+            error: Some(Failure::new(limit.code(), why)),
+            model,
+            usage: Usage::NONE,
+            cost: None,
+            duration_ms: Millis(0),
+        }));
+        true
     }
 
     /// The most output of a summary, or the limit that leaves no room for it.

@@ -58,12 +58,21 @@ impl Draft<'_> {
              more. Sum up what was done, what is missing, and give the best answer that you can.",
             limit.words()
         ));
+        if let Err(bound) = self.push_closing(limit)
+            && !(self.digest_history(bound.kind) && self.push_closing(limit).is_ok())
+        {
+            self.fail_at_limit(bound.kind);
+        }
+    }
+
+    fn push_closing(&mut self, limit: LimitKind) -> Result<(), Bound> {
         let estimate = self.estimate();
         match self.ledger.plan_request(self.machine.id(), &self.ask(estimate)) {
             RequestPlan::Normal { max_output } | RequestPlan::Closing { max_output, .. } => {
                 self.push_request(estimate, Some(limit), max_output);
+                Ok(())
             }
-            RequestPlan::Refused(bound) => self.fail_at_limit(bound.kind),
+            RequestPlan::Refused(bound) => Err(bound),
         }
     }
 

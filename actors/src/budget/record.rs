@@ -325,6 +325,10 @@ impl Ledger {
     }
 
     fn summarise(&mut self, agent: AgentId, started: &CompactionStarted) -> Result<(), Contended> {
+        if started.max_output == 0 {
+            // A digest, for which no model is asked.
+            return Ok(());
+        }
         self.at_work.requests.insert(agent);
         let ask = Ask {
             purpose: Purpose::Summary,
@@ -338,8 +342,10 @@ impl Ledger {
     }
 
     fn summarised(&mut self, agent: AgentId, finished: &CompactionFinished) {
-        let used = (&finished.usage, finished.cost);
-        self.pay(agent, &finished.model, used, Accounts::settle_request);
+        if self.at_work.requests.contains(&agent) {
+            let used = (&finished.usage, finished.cost);
+            self.pay(agent, &finished.model, used, Accounts::settle_request);
+        }
     }
 }
 

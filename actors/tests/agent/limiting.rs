@@ -49,6 +49,29 @@ fn finish_makes_the_last_reply_a_closing_one_without_tools() {
     assert_eq!(end, (End::Completed, FinishReason::MaxStepsCompleted, "this far"));
 }
 
+/// A result that is larger than what was set aside for the last answer does not cost the answer.
+#[test]
+fn a_history_that_leaves_no_room_for_the_last_answer_is_replaced_by_a_digest() {
+    let limits = Limits { max_tokens: Some(6_000), ..Limits::none() };
+    let mut lead = Bench::lead(limited(limits, OnLimit::Finish)).given(&[
+        start("name the colour"),
+        calls(1, looks(1)),
+        done(id(0), &"blue ".repeat(8_000)),
+    ]);
+    let closing = lead.journal.iter().rev().find_map(|event| match event {
+        Event::ModelRequest(requested) => requested.closing,
+        _ => None,
+    });
+    assert_eq!(closing, Some(LimitKind::Tokens));
+    let asked = format!("{:?}", lead.request().messages);
+    assert!(asked.contains("name the colour"));
+    assert!(asked.len() < 4_000, "{}", asked.len());
+    lead.take(&says(2, "this far")).unwrap();
+    let finished = lead.finished();
+    let end = (finished.outcome, &*finished.text);
+    assert_eq!(end, (End::Completed, "this far"));
+}
+
 #[test]
 fn e04_one_step_is_one_answer_without_tools_and_a_call_in_it_never_runs() {
     let lead = Bench::lead(limited(steps(1), OnLimit::Finish)).given(&[start("go")]);
