@@ -44,7 +44,7 @@ fn settle_call(draft: &mut Draft<'_>, answer: &Approve, call: CallId, decision: 
     settle(draft, answer, decision, None);
     let text = match (decision, &answer.reason) {
         // The call goes straight to its execution; the brain is not asked again.
-        (Decision::Approved, _) => return draft.advance(),
+        (Decision::Approved, _) => return draft.heard(),
         (Decision::Expired, _) => {
             "nobody approved it in time, so it was not run: it is not a failure, do without".into()
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::draft::Draft;
-use super::{About, Ask, CallState, arguments, repeats};
+use super::{About, CallState, arguments, repeats};
 use crate::budget::account::Scope;
 use crate::call::{CallResult, CallStatus, Gate, ProposedCall};
 use crate::event::{
@@ -94,12 +94,29 @@ impl Draft<'_> {
 
     /// Closes what is still asked: the agent ends, and a later answer is stale.
     pub(super) fn withdraw_asks(&mut self) {
-        let words = |ask: &Ask| match &ask.about {
+        self.withdraw_where(|_| true);
+    }
+
+    /// Closes what is asked about calls that end without an answer: a late yes must not act.
+    pub(super) fn withdraw_asks_of(&mut self, calls: &[CallId]) {
+        self.withdraw_where(|about| match about {
+            About::Call(call) => calls.contains(call),
+            About::Words { call, .. } => call.is_some_and(|call| calls.contains(&call)),
+            About::Limit(_) => false,
+        });
+    }
+
+    fn withdraw_where(&mut self, which: impl Fn(&About) -> bool) {
+        let words = |about: &About| match about {
             About::Words { .. } => true,
             About::Call(_) | About::Limit(_) => false,
         };
-        let open: Vec<(AskId, bool)> =
-            self.state.open_asks().map(|(id, ask)| (id, words(ask))).collect();
+        let open: Vec<(AskId, bool)> = self
+            .state
+            .open_asks()
+            .filter(|(_, ask)| which(&ask.about))
+            .map(|(id, ask)| (id, words(&ask.about)))
+            .collect();
         for (id, is_question) in open {
             match is_question {
                 true => self.push(Event::QuestionWithdrawn { question: id }),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::{CallResult, CallStatus, ProposedCall};
+use crate::call::{CallKind, CallResult, CallStatus, ProposedCall};
 use crate::policy::canonical::{ArgumentDigest, CallText, same_call};
 
 /// The longest circle that is noticed, in calls: a few tools in turn.
@@ -70,10 +70,10 @@ impl Repeats {
         judged
     }
 
-    /// Counts a call that has its result. One that was not run as one too many of a reply says
-    /// nothing about the others.
+    /// Counts a call that has its result. One that was refused as one too many of a reply says
+    /// nothing about the others; one that met a cap or a limit does.
     pub(super) fn count(&mut self, call: &ProposedCall, result: &CallResult) {
-        if result.status == CallStatus::Limit {
+        if (call.kind, result.status) == (CallKind::Invalid, CallStatus::Limit) {
             return;
         }
         if self.recent.len() >= LONGEST_CIRCLE * ROUNDS {

@@ -30,11 +30,16 @@ impl Ledger {
         doubled
     }
 
-    /// Raises what a person was asked to raise, if the answer does.
+    /// Raises what a person was asked to raise, if the answer does. An answer gives room: it puts
+    /// no limit where there was none.
     pub(super) fn raise_asked(&mut self, settled: &ApprovalSettled) {
         let scope = self.asked_limits.remove(&settled.approval);
-        if let (Some(raised), Some(scope)) = (&settled.raised, scope) {
-            self.raise(scope, raised);
+        if let (Some(mut raised), Some(scope)) = (settled.raised, scope) {
+            let present = self.limits_of(scope);
+            for kind in LimitKind::ALL {
+                raised.set(kind, raised.get(kind).filter(|_| present.get(kind).is_some()));
+            }
+            self.raise(scope, &raised);
         }
     }
 

@@ -5,7 +5,7 @@ use kinfolk_actors::agent::{Key, RawCall};
 use kinfolk_actors::call::{CallKind, CallStatus};
 use kinfolk_actors::event::{Event, FinishReason, Outcome as End, Source};
 use kinfolk_actors::failure::ErrorCode;
-use kinfolk_actors::family::{Delivery, Family, ToolChoice, ToolChoicePlan};
+use kinfolk_actors::family::{Caps, Delivery, Family, ToolChoice, ToolChoicePlan};
 
 use crate::bench::{Bench, thinks};
 use crate::fixture::*;
@@ -86,6 +86,26 @@ fn a_circle_of_a_few_calls_is_gone_round_three_times() {
     }
     let lead = repeating(30, |n| format!("{{\"n\":{}}}", n % 5), |_| "same".to_owned());
     assert_eq!(runs_of(&lead), 30, "a longer circle is work for all that is known");
+}
+
+#[test]
+fn a_spawn_that_is_refused_for_want_of_room_again_and_again_is_a_loop() {
+    let spawn =
+        |task: &str| raw_call("spawn_subagent", &format!(r#"{{"agent":"scout","task":"{task}"}}"#));
+    let family =
+        Family { caps: Caps { max_subagents: 9, max_parallel: 1, max_depth: 1 }, ..full() };
+    let mut lead = Bench::lead(family).given(&[start("go"), calls(1, vec![spawn("first")])]);
+    for request in 2..9 {
+        if !lead.state.is_active() || lead.outstanding().is_empty() {
+            break;
+        }
+        lead.take(&calls(request, vec![spawn("second")])).ok();
+    }
+    let ended = lead.journal.iter().find_map(|event| match event {
+        Event::Ending(ending) => Some(ending.finish_reason),
+        _ => None,
+    });
+    assert_eq!(ended, Some(FinishReason::LoopDetected));
 }
 
 #[test]

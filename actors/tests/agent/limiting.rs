@@ -1,6 +1,6 @@
 //! Limits: what each policy makes of one that is used up, and that they bind the whole tree.
 
-use kinfolk_actors::agent::{Command, Key, Outcome, RawCall, Timer, Verdict};
+use kinfolk_actors::agent::{Approve, Command, Key, Outcome, RawCall, Refusal, Timer, Verdict};
 use kinfolk_actors::budget::account::Scope;
 use kinfolk_actors::call::{CallKind, CallStatus};
 use kinfolk_actors::event::{
@@ -105,6 +105,10 @@ fn ask_parks_and_a_person_raises_the_limit_or_ends_it() {
     assert_eq!(parked().outstanding(), vec![]);
     let lead = parked().given(&[says_to(0, Verdict::Approve)]);
     assert_eq!((lead.outstanding(), lead.ledger.limits()), (thinks(2), steps(2)));
+    let Command::Approve(yes) = says_to(0, Verdict::Approve) else { unreachable!() };
+    let raised = Limits { max_steps: Some(9), max_tool_calls: Some(1), ..Limits::none() };
+    let lead = parked().given(&[Command::Approve(Approve { raised: Some(raised), ..yes })]);
+    assert_eq!(lead.ledger.limits(), steps(9), "an answer puts no limit where there was none");
     let lead = parked().given(&[says_to(0, Verdict::Deny)]);
     assert_eq!(lead.finished().error.map(|error| error.code), Some(ErrorCode::LimitSteps));
     let lead = parked().given(&[says_to(0, Verdict::DenyAndStop)]);
@@ -266,6 +270,21 @@ fn near_the_end_of_its_time_what_runs_makes_room_for_the_closing_turn() {
     let lead = lead.given(&[says(2, "this far")]);
     assert_eq!(lead.finished().finish_reason, FinishReason::BudgetCompleted);
     assert_eq!(lead.outstanding(), vec![]);
+}
+
+#[test]
+fn a_call_that_waits_for_a_person_when_time_runs_out_cannot_be_approved_any_more() {
+    let minute = Limits { max_time: Some(Millis(60_000)), ..Limits::none() };
+    let family = Family { limits: minute, on_limit: OnLimit::Finish, ..manual() };
+    let raw = vec![raw_call("write", "{}"), raw_call("look", "{}")];
+    let lead = Bench::lead(family).given(&[start("go"), calls(1, raw)]);
+    let mut lead = after(lead, 55).given(&[fires(CLOSING)]);
+    lead.check_refused(&says_to(0, Verdict::Approve), &Refusal::StaleAnswer(ask(0)));
+    lead.take(&settle(Key::Tool(id(1)), Outcome::Gone)).unwrap();
+    assert_eq!(lead.keys(), [Key::Model(RequestNo(2)), DEADLINE]);
+    lead.check_refused(&says_to(0, Verdict::Approve), &Refusal::StaleAnswer(ask(0)));
+    let lead = lead.given(&[says(2, "this far")]);
+    assert_eq!(&*lead.finished().text, "this far");
 }
 
 #[test]

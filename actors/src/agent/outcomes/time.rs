@@ -23,6 +23,7 @@ impl Draft<'_> {
         self.reach_limit(Bound { kind, scope: Scope::Family, used: 0, of: 0 });
         let result = CallResult::new(CallStatus::Limit, "the run's time is used up; not run");
         let unbegun = self.unbegun();
+        self.withdraw_asks_of(&unbegun);
         self.refuse_calls(&unbegun, &result);
         match self.state.phase {
             Phase::Deciding if self.last_is_turn() => self.after_turn(),

@@ -141,13 +141,23 @@ pub(crate) fn reads_code(command: &Command) -> bool {
 }
 
 fn reads(command: &Command, language: &Language) -> bool {
-    let mut operands = command.arguments().iter().map(|word| word.text.as_str());
+    let mut before = "";
+    let mut words = command.arguments().iter().map(|word| {
+        let text = word.text.as_str();
+        (std::mem::replace(&mut before, text), text)
+    });
     match language.first {
         First::File => {
-            let file = operands.find(|text| !text.starts_with('-') || is_input(text));
-            file.is_none_or(is_input) && codes(command, language).is_empty()
+            // A word behind an option may be its value: `-W ignore`.
+            let file = words.find(|(before, text)| {
+                is_input(text) || !(text.starts_with('-') || before.starts_with('-'))
+            });
+            file.is_none_or(|(_, text)| is_input(text)) && codes(command, language).is_empty()
         }
-        First::Code => false,
+        First::Code => words.any(|(before, text)| {
+            let joined = ["-f", "--file="].iter().find_map(|option| text.strip_prefix(option));
+            joined.is_some_and(is_input) || (matches!(before, "-f" | "--file") && is_input(text))
+        }),
         First::Data => true,
     }
 }
@@ -180,8 +190,15 @@ fn codes<'c>(command: &'c Command, language: &Language) -> Vec<Cow<'c, str>> {
             let place =
                 language.options.iter().filter(letter).filter_map(|o| letters.find(&o[1..]));
             match place.min().map(|at| &letters[at + 1..]) {
-                // `-ne CODE`, `-cCODE`; letters of another option may look the same.
-                Some("") => codes.extend(words.next().map(Cow::Borrowed)),
+                // `-ne CODE`, `-cCODE`; letters of another option may look the same, and then what
+                // follows is an option again: `-MStorable -e CODE`.
+                Some("") => {
+                    let next = words.clone().next().filter(|next| !next.starts_with('-'));
+                    if let Some(code) = next {
+                        words.next();
+                        codes.push(Cow::Borrowed(code));
+                    }
+                }
                 Some(code) => codes.push(Cow::Borrowed(code)),
                 None => {}
             }
@@ -189,9 +206,9 @@ fn codes<'c>(command: &'c Command, language: &Language) -> Vec<Cow<'c, str>> {
             operands.push(text);
         }
     }
-    // An option such as `-F ,` may have taken a word: which operand is the code is not certain.
+    // Options such as `-F ,` may have taken words: which operand is the code is not certain.
     if language.first == First::Code && codes.is_empty() {
-        codes.extend(operands.iter().take(2).copied().map(Cow::Borrowed));
+        codes.extend(operands.iter().copied().map(Cow::Borrowed));
     }
     if matches!(language.name, "sqlite3" | "deno") {
         codes.extend(operands.into_iter().map(Cow::Borrowed));

@@ -216,8 +216,9 @@ fn inside(command: &Command, found: &Line) -> Inside {
             let words = command.arguments();
             let at = words.iter().position(|word| splits(&word.text)).unwrap_or_default();
             let text = texts(&words[at..]);
-            let option = ["--split-string=", "--split-string", "-S"];
-            let rest = option.iter().find_map(|option| text.strip_prefix(option));
+            let long = ["--split-string=", "--split-string"];
+            let rest = long.iter().find_map(|option| text.strip_prefix(option));
+            let rest = rest.or_else(|| text.split_once('S').map(|(_, rest)| rest));
             Inside::Script(rest.unwrap_or_default().trim_start().to_owned())
         }
         "command" if command.arguments().first().is_some_and(|word| is_question(&word.text)) => {
@@ -239,9 +240,11 @@ fn inside(command: &Command, found: &Line) -> Inside {
     }
 }
 
-/// `env -S 'cmd arg'`.
+/// `env -S 'cmd arg'`, also behind letters without a value: `env -vS 'cmd arg'`.
 fn splits(option: &str) -> bool {
-    option.starts_with("-S") || option.starts_with("--split-string")
+    let letters = option.strip_prefix('-').unwrap_or_default();
+    letters.trim_start_matches(['0', 'i', 'v']).starts_with('S')
+        || option.starts_with("--split-string")
 }
 
 /// `command -v rm` only says where `rm` is.
