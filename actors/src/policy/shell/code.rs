@@ -237,21 +237,42 @@ fn says_so(code: &str) -> bool {
 
 /// `e COMMAND` of `sed`, or the command that `s/…/COMMAND/e` makes.
 fn sed_script(code: &str) -> Option<String> {
-    let mut parts = code.split([';', '\n', '{', '}']).map(str::trim);
-    parts.find_map(|part| {
-        let address = |c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | '~' | '!' | ' ');
-        let mut verb = part.trim_start_matches(address);
-        if let Some(rest) = verb.strip_prefix('/') {
-            verb = rest.split_once('/').map_or("", |(_, rest)| rest.trim_start_matches(address));
-        }
-        if verb == "e" || verb.starts_with("e ") {
-            return Some(verb[1..].trim().to_owned());
-        }
-        let mark = verb.strip_prefix('s')?.chars().next().filter(|c| !c.is_alphanumeric())?;
-        let pieces: Vec<&str> = verb[1..].split(mark).collect();
-        let flags = pieces.get(3)?;
-        flags.contains('e').then(|| (*pieces.get(2).unwrap_or(&"")).to_owned())
-    })
+    let between = |c: char| c.is_ascii_digit() || "$,~!; \n\t{}".contains(c);
+    let mut rest = code;
+    loop {
+        rest = rest.trim_start_matches(between);
+        let verb = rest.chars().next()?;
+        let after = &rest[verb.len_utf8()..];
+        let skipped = after.find([';', '\n', '}']).map_or("", |end| &after[end..]);
+        rest = match verb {
+            '/' => past(after, '/')?.1.trim_start_matches(['I', 'M']),
+            'e' if after.is_empty() || after.starts_with([' ', '\n']) => {
+                return Some(after.lines().next().unwrap_or_default().trim().to_owned());
+            }
+            's' => {
+                let mark = after.chars().next().filter(|c| !c.is_alphanumeric())?;
+                let (_, replaced) = past(&after[mark.len_utf8()..], mark)?;
+                let (command, flags) = past(replaced, mark)?;
+                let end = flags.find([';', '\n', '}']).unwrap_or(flags.len());
+                if flags[..end].contains('e') {
+                    return Some(command.replace(&format!("\\{mark}"), &mark.to_string()));
+                }
+                &flags[end..]
+            }
+            _ => skipped,
+        };
+    }
+}
+
+/// What stands before the next mark that no backslash escapes, and what stands behind it.
+fn past(text: &str, mark: char) -> Option<(&str, &str)> {
+    let mut escaped = false;
+    let at = text.char_indices().find_map(|(at, c)| {
+        let ends = c == mark && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends.then_some(at)
+    })?;
+    Some((&text[..at], &text[at + mark.len_utf8()..]))
 }
 
 /// What an editor or a client gives to a shell: `:!cmd`, `\! cmd`, `.shell cmd`.
