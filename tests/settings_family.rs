@@ -1,5 +1,8 @@
 //! Family files that are accepted, and the families that they become.
 
+#[path = "support/family_file.rs"]
+mod family_file;
+
 use std::path::Path;
 
 use kinfolk::settings::error::{Place, Told};
@@ -18,35 +21,7 @@ use kinfolk_actors::policy::{Mode, Policy};
 use kinfolk_actors::profile::{ModelProfile, Prices, Sampling};
 use kinfolk_actors::time::Millis;
 
-fn built_in() -> Vec<ToolSpec> {
-    ["read_file", "workspace_tree", "search_workspace"]
-        .map(|name| ToolSpec {
-            name: name.into(),
-            description: "reads".into(),
-            schema: r#"{"type":"object"}"#.into(),
-            effect: EffectClass::ReadOnly,
-            placement: Placement::Runtime,
-            offer: Offer::Always,
-            cost: None,
-        })
-        .into()
-}
-
-fn known_provider(model: &str, _: &ModelEndpoint) -> Result<(), String> {
-    if model.starts_with("openai:") || model.starts_with("scripted:") {
-        return Ok(());
-    }
-    Err(format!("`{model}` has no known provider; use openai: or scripted:"))
-}
-
-fn freeze(text: &str, overrides: &Overrides) -> Result<Family, String> {
-    let tools = built_in();
-    let host =
-        Host { tools: &tools, check_model: &known_provider, current_dir: Path::new("/here") };
-    FamilyFile::parse("f.toml", text, Path::new("/families"))
-        .and_then(|file| file.freeze(overrides, Some("/work space".into()), &host))
-        .map_err(|error| error.to_string())
-}
+use crate::family_file::{built_in, freeze, known_provider};
 
 fn told(text: &str, option: &'static str) -> Option<Told<String>> {
     Some(Told { value: text.into(), place: Place::Option(option.into()) })

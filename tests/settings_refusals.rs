@@ -1,40 +1,16 @@
 //! Family files that are refused: the exact message for each mistake.
 
+#[path = "support/family_file.rs"]
+mod family_file;
+
 use std::path::Path;
 
 use kinfolk::settings::family_file::{FamilyFile, MAX_FILE};
-use kinfolk::settings::freeze::{Host, MAX_SUBAGENTS, MAX_TOOLS, Overrides};
-use kinfolk_actors::call::EffectClass;
-use kinfolk_actors::family::{Family, ModelEndpoint, Offer, Placement, ToolSpec};
-
-fn built_in() -> Vec<ToolSpec> {
-    ["read_file", "workspace_tree", "search_workspace"]
-        .map(|name| ToolSpec {
-            name: name.into(),
-            description: "reads".into(),
-            schema: r#"{"type":"object"}"#.into(),
-            effect: EffectClass::ReadOnly,
-            placement: Placement::Runtime,
-            offer: Offer::Always,
-            cost: None,
-        })
-        .into()
-}
-
-fn known_provider(model: &str, _: &ModelEndpoint) -> Result<(), String> {
-    if model.starts_with("openai:") || model.starts_with("scripted:") {
-        return Ok(());
-    }
-    Err(format!("`{model}` has no known provider; use openai: or scripted:"))
-}
+use kinfolk::settings::freeze::{MAX_SUBAGENTS, MAX_TOOLS, Overrides};
+use kinfolk_actors::family::Family;
 
 fn freeze(text: &str) -> Result<Family, String> {
-    let tools = built_in();
-    let host =
-        Host { tools: &tools, check_model: &known_provider, current_dir: Path::new("/here") };
-    FamilyFile::parse("f.toml", text, Path::new("/families"))
-        .and_then(|file| file.freeze(&Overrides::default(), Some("/work space".into()), &host))
-        .map_err(|error| error.to_string())
+    family_file::freeze(text, &Overrides::default())
 }
 
 /// A lead that is right, in three lines.
